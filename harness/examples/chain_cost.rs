@@ -38,16 +38,27 @@ impl ChatModel for Instantly {
     }
 
     async fn stream(&self, request: ModelRequest) -> Result<ModelStream, ModelError> {
-        let end = MessageChunk { content: "done".to_owned(), chunk_position: Some("last"), ..MessageChunk::empty(request.message_id) };
+        let end = MessageChunk {
+            content: "done".to_owned(),
+            chunk_position: Some("last"),
+            ..MessageChunk::empty(request.message_id)
+        };
         Ok(stream::iter([Ok(end)]).boxed())
     }
 }
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
-    let info = ModelInfo { name: "m".to_owned(), model: "m".to_owned(), provider: "m".to_owned(), supports_vision: true };
+    let info = ModelInfo {
+        name: "m".to_owned(),
+        model: "m".to_owned(),
+        provider: "m".to_owned(),
+        supports_vision: true,
+    };
     let model = Arc::new(Instantly(info));
-    let spec = LeadAgentSpec::new(Arc::new(ModelCatalog::new([], Arc::new(SystemClock)).with_model(model.clone())));
+    let spec = LeadAgentSpec::new(Arc::new(
+        ModelCatalog::new([], Arc::new(SystemClock)).with_model(model.clone()),
+    ));
     let options = Map::from_iter([("is_plan_mode".to_owned(), json!(true))]);
     let lead = LeadAgents::new(spec).agent(&options).await?;
     let bare = AgentBuilder::new(model).build();
@@ -80,7 +91,13 @@ async fn per_run(agent: &Arc<dyn Agent>, state: &ThreadState) -> Result<Duration
             calls: CallLog::default(),
             token: CancellationToken::new(),
         };
-        let input = AgentInput { state: state.clone(), start: AgentStart::Fresh, machine: None, step: 0, nested: NestedStates::new() };
+        let input = AgentInput {
+            state: state.clone(),
+            start: AgentStart::Fresh,
+            machine: None,
+            step: 0,
+            nested: NestedStates::new(),
+        };
         let started = Instant::now();
         let mut said = agent.stream(input, context, events);
         while let Some(event) = said.next().await {
@@ -95,18 +112,30 @@ async fn per_run(agent: &Arc<dyn Agent>, state: &ThreadState) -> Result<Duration
 fn conversation() -> ThreadState {
     let mut messages = Vec::with_capacity(MESSAGES);
     for turn in 0..MESSAGES / 4 {
-        let call = ToolCall::new(format!("c{turn}"), "web_search", Map::from_iter([("query".to_owned(), json!(turn))]));
-        messages.push(Message::human(format!("question {turn}: {}", "what is <this>? ".repeat(20))));
+        let call = ToolCall::new(
+            format!("c{turn}"),
+            "web_search",
+            Map::from_iter([("query".to_owned(), json!(turn))]),
+        );
+        messages.push(Message::human(format!(
+            "question {turn}: {}",
+            "what is <this>? ".repeat(20)
+        )));
         messages.push(Message::ai("").with(|body| {
             if let MessageKind::Ai { tool_calls, .. } = &mut body.kind {
                 tool_calls.push(call.clone());
             }
         }));
-        messages.push(Message::tool(&call, "a line of a result\n".repeat(100), ToolStatus::Success));
+        messages.push(Message::tool(
+            &call,
+            "a line of a result\n".repeat(100),
+            ToolStatus::Success,
+        ));
         messages.push(Message::ai("an answer of some length. ".repeat(20)));
     }
     messages.pop();
     messages.push(Message::human("and now?"));
-    let with_id = |(at, message): (u64, Message)| (at, message.with(|body| body.id = Some(format!("m{at}"))));
+    let with_id =
+        |(at, message): (u64, Message)| (at, message.with(|body| body.id = Some(format!("m{at}"))));
     ThreadState::restored((1..).zip(messages).map(with_id), Default::default())
 }

@@ -54,21 +54,35 @@ impl Tool for WordCount {
 async fn main() -> Result<(), Box<dyn Error>> {
     // Any `ChatModel` goes here. The scripted one does what the message tells it to.
     let model = Arc::new(ScriptedModel::default());
-    let agent = AgentBuilder::new(model).system_prompt("You count words.").tool(WordCount).build();
+    let agent = AgentBuilder::new(model)
+        .system_prompt("You count words.")
+        .tool(WordCount)
+        .build();
     let assistants = Arc::new(StaticResolver::new().with_agent("counter", agent));
     let runs = RunsFacade::new(runtime_in_memory(assistants)?, RunLimits::default());
 
-    let question = r#"[[tool:word_count {"text":"to be or not to be"}]] then say That is the question."#;
-    let spec = RunSpec::ask("counter", ThreadId::parse("example")?, Message::human(question));
-    let (_run, mut stream) = runs.create_and_stream(spec, Duration::from_secs(15)).await?;
+    let question =
+        r#"[[tool:word_count {"text":"to be or not to be"}]] then say That is the question."#;
+    let spec = RunSpec::ask(
+        "counter",
+        ThreadId::parse("example")?,
+        Message::human(question),
+    );
+    let (_run, mut stream) = runs
+        .create_and_stream(spec, Duration::from_secs(15))
+        .await?;
 
     while let Some(item) = stream.items.next().await {
         match item {
             // Each event is `[message or fragment, metadata]`.
             StreamItem::Event(event) if event.event == "messages" => {
-                let (message, _meta): (serde_json::Value, serde_json::Value) = serde_json::from_slice(&event.data.into_bytes())?;
+                let (message, _meta): (serde_json::Value, serde_json::Value) =
+                    serde_json::from_slice(&event.data.into_bytes())?;
                 match (message["type"].as_str(), message["content"].as_str()) {
-                    (Some("tool"), Some(result)) => println!("[{}] {result}", message["name"].as_str().unwrap_or_default()),
+                    (Some("tool"), Some(result)) => println!(
+                        "[{}] {result}",
+                        message["name"].as_str().unwrap_or_default()
+                    ),
                     (_, Some(text)) => print!("{text}"),
                     _ => {}
                 }

@@ -6,7 +6,11 @@
 //!
 //! It needs Linux and bubblewrap.
 
-#![expect(clippy::print_stdout, clippy::print_stderr, reason = "this program talks to the terminal")]
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "this program talks to the terminal"
+)]
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -14,10 +18,14 @@ use std::time::Duration;
 
 use deerflow_harness::ids::ThreadId;
 use deerflow_harness::net::{HostRules, SystemLookup};
-use deerflow_harness::sandbox::command::bubblewrap::{BubblewrapCommandSandbox, BubblewrapOptions, InnerProgram, Network, inner};
+use deerflow_harness::sandbox::command::bubblewrap::{
+    BubblewrapCommandSandbox, BubblewrapOptions, InnerProgram, Network, inner,
+};
 use deerflow_harness::sandbox::egress::{EgressProxy, ProxyLimits};
 use deerflow_harness::sandbox::safe_fs::Resolver;
-use deerflow_harness::sandbox::{CommandEnd, CommandRequest, CommandSandbox, Shelf, ThreadDirs, Transcript};
+use deerflow_harness::sandbox::{
+    CommandEnd, CommandRequest, CommandSandbox, Shelf, ThreadDirs, Transcript,
+};
 
 fn main() -> Result<ExitCode, Box<dyn std::error::Error>> {
     let mut arguments = std::env::args_os().skip(1);
@@ -27,7 +35,9 @@ fn main() -> Result<ExitCode, Box<dyn std::error::Error>> {
         return Ok(inner::run(arguments)?);
     }
     let command = first.into_string().map_err(|_| "the command is no text")?;
-    let hosts: Vec<String> = arguments.map(|host| host.to_string_lossy().into_owned()).collect();
+    let hosts: Vec<String> = arguments
+        .map(|host| host.to_string_lossy().into_owned())
+        .collect();
     tokio::runtime::Runtime::new()?.block_on(run(&command, &hosts))
 }
 
@@ -38,18 +48,40 @@ async fn run(command: &str, hosts: &[String]) -> Result<ExitCode, Box<dyn std::e
         [] => Network::None,
         hosts => {
             let rules = HostRules::only(hosts)?;
-            Network::Proxied(Arc::new(EgressProxy::new(&support, rules, Arc::new(SystemLookup::default()), ProxyLimits::default())?))
+            Network::Proxied(Arc::new(EgressProxy::new(
+                &support,
+                rules,
+                Arc::new(SystemLookup::default()),
+                ProxyLimits::default(),
+            )?))
         }
     };
-    let inner = InnerProgram { program: std::env::current_exe()?, arguments: vec!["inner".to_owned()] };
-    let options = BubblewrapOptions { network, inner: Some(inner), ..BubblewrapOptions::new(support) };
+    let inner = InnerProgram {
+        program: std::env::current_exe()?,
+        arguments: vec!["inner".to_owned()],
+    };
+    let options = BubblewrapOptions {
+        network,
+        inner: Some(inner),
+        ..BubblewrapOptions::new(support)
+    };
     let (sandbox, report) = BubblewrapCommandSandbox::open(options).await;
     eprintln!("layers: {}", report.active());
     let sandbox = sandbox.ok_or_else(|| report.missing_text())?;
 
-    let dirs = ThreadDirs::new(home.path().into(), Resolver::detect(), "me", &ThreadId::parse("example")?);
+    let dirs = ThreadDirs::new(
+        home.path().into(),
+        Resolver::detect(),
+        "me",
+        &ThreadId::parse("example")?,
+    );
     let mut transcript = Transcript::keeping(1 << 20);
-    let request = CommandRequest { dirs: &dirs, shelf: &Shelf::default(), command, time_limit: Duration::from_secs(60) };
+    let request = CommandRequest {
+        dirs: &dirs,
+        shelf: &Shelf::default(),
+        command,
+        time_limit: Duration::from_secs(60),
+    };
     let end = sandbox.run(request, &mut transcript).await?;
     print!("{}", transcript.out());
     eprint!("{}", transcript.err());

@@ -10,6 +10,9 @@ use std::path::Path;
 /// # Errors
 /// As opening a file.
 pub(crate) fn open_regular(path: &Path) -> io::Result<Option<File>> {
-    let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
+    let file = OpenOptions::new()
+        .read(true)
+        .custom_flags(libc::O_NONBLOCK)
+        .open(path)?;
     Ok(file.metadata()?.is_file().then_some(file))
 }

@@ -21,7 +21,11 @@ pub struct InvalidId {
 pub const MAX_ID_LEN: usize = 64;
 
 fn is_plain_id(text: &str) -> bool {
-    !text.is_empty() && text.len() <= MAX_ID_LEN && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
+    !text.is_empty()
+        && text.len() <= MAX_ID_LEN
+        && text
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
 }
 
 macro_rules! plain_id {
@@ -146,16 +150,30 @@ impl Default for SystemIds {
     #[expect(clippy::disallowed_methods, reason = "the one home of random ids")]
     fn default() -> Self {
         let bytes = *Uuid::new_v4().as_bytes();
-        Self { node: [bytes[0] | 1, bytes[1], bytes[2], bytes[3], bytes[4], bytes[5]], last_tick: Mutex::new(0) }
+        Self {
+            node: [
+                bytes[0] | 1,
+                bytes[1],
+                bytes[2],
+                bytes[3],
+                bytes[4],
+                bytes[5],
+            ],
+            last_tick: Mutex::new(0),
+        }
     }
 }
 
 impl SystemIds {
     /// Ticks of 100 ns, never the same twice, so that ids made within one tick still sort.
     fn next_tick(&self) -> u64 {
-        #[expect(clippy::disallowed_methods, reason = "the one home of time-ordered ids")]
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "the one home of time-ordered ids"
+        )]
         let now = chrono::Utc::now();
-        let tick = u64::try_from(now.timestamp_nanos_opt().unwrap_or_default() / 100).unwrap_or_default();
+        let tick =
+            u64::try_from(now.timestamp_nanos_opt().unwrap_or_default() / 100).unwrap_or_default();
         let mut last = self.last_tick.lock();
         *last = tick.max(*last + 1);
         *last
@@ -182,9 +200,13 @@ impl IdSource for SystemIds {
 
 /// The tick in an id that was made by [`ordered_uuid`], unless it lies where no clock of ours gets.
 fn tick_of(id: &CheckpointId) -> Option<u64> {
-    let uuid = Uuid::parse_str(id.as_str()).ok().filter(|uuid| uuid.get_version_num() == 6)?;
+    let uuid = Uuid::parse_str(id.as_str())
+        .ok()
+        .filter(|uuid| uuid.get_version_num() == 6)?;
     let (ticks, _) = uuid.get_timestamp()?.to_gregorian();
-    ticks.checked_sub(GREGORIAN_TICKS).filter(|tick| *tick < LAST_TICK)
+    ticks
+        .checked_sub(GREGORIAN_TICKS)
+        .filter(|tick| *tick < LAST_TICK)
 }
 
 /// Ids that repeat exactly from one seed: simulation and golden tests.
@@ -196,7 +218,9 @@ pub struct SeededIds {
 impl SeededIds {
     /// A source that always gives the same sequence for `seed`.
     pub fn new(seed: u64) -> Self {
-        Self { state: Mutex::new(seed) }
+        Self {
+            state: Mutex::new(seed),
+        }
     }
 
     fn next(&self) -> u64 {
@@ -212,7 +236,10 @@ impl SeededIds {
 
 impl IdSource for SeededIds {
     fn random(&self) -> Uuid {
-        uuid::Builder::from_random_bytes(((u128::from(self.next()) << 64) | u128::from(self.next())).to_be_bytes()).into_uuid()
+        uuid::Builder::from_random_bytes(
+            ((u128::from(self.next()) << 64) | u128::from(self.next())).to_be_bytes(),
+        )
+        .into_uuid()
     }
 
     fn ordered(&self) -> Uuid {
@@ -245,7 +272,11 @@ mod tests {
         ids.heed(&ahead);
         let (next, after) = (ids.checkpoint_id(), ids.checkpoint_id());
         assert!(ahead < next && next < after);
-        for odd in ["x", "00000000-0000-4000-8000-000000000000", "ffffffff-ffff-6fff-bfff-ffffffffffff"] {
+        for odd in [
+            "x",
+            "00000000-0000-4000-8000-000000000000",
+            "ffffffff-ffff-6fff-bfff-ffffffffffff",
+        ] {
             ids.heed(&CheckpointId::parse(odd).unwrap());
         }
         assert!(after < ids.checkpoint_id());

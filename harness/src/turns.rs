@@ -26,13 +26,22 @@ pub(crate) struct Turn {
 impl Turns {
     /// Turns for so many users at once; nobody waits longer than `patience`.
     pub(crate) fn new(at_once: usize, patience: Duration) -> Self {
-        Self { places: Arc::new(Semaphore::new(at_once)), patience, users: Mutex::default() }
+        Self {
+            places: Arc::new(Semaphore::new(at_once)),
+            patience,
+            users: Mutex::default(),
+        }
     }
 
     /// The user's next turn, unless it takes too long to come.
     pub(crate) async fn next(&self, user: &str) -> Option<Turn> {
         let own = self.own(user);
-        let both = async { Some(Turn { _own: own.lock_owned().await, _place: self.places.clone().acquire_owned().await.ok()? }) };
+        let both = async {
+            Some(Turn {
+                _own: own.lock_owned().await,
+                _place: self.places.clone().acquire_owned().await.ok()?,
+            })
+        };
         timeout(self.patience, both).await.ok().flatten()
     }
 
@@ -66,6 +75,10 @@ mod tests {
         let cleo = cleo.await.unwrap();
         drop((bob, cleo));
         assert!(next("ann").await.is_some());
-        assert_eq!(turns.users.lock().len(), 1, "those who are done are forgotten when the next comes");
+        assert_eq!(
+            turns.users.lock().len(),
+            1,
+            "those who are done are forgotten when the next comes"
+        );
     }
 }

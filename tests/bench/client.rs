@@ -54,7 +54,9 @@ impl<'a> Client<'a> {
     /// Does one run and expects this many tokens; the connection is replaced after a failure.
     pub(super) async fn run(&mut self, body: Bytes, tokens: u64) -> anyhow::Result<Sample> {
         let run = timeout(PATIENCE, self.try_run(body, tokens));
-        let outcome = run.await.unwrap_or_else(|_| Err(anyhow::anyhow!("run not through within {PATIENCE:?}")));
+        let outcome = run
+            .await
+            .unwrap_or_else(|_| Err(anyhow::anyhow!("run not through within {PATIENCE:?}")));
         if outcome.is_err() {
             self.connection = None;
         }
@@ -68,7 +70,9 @@ impl<'a> Client<'a> {
             empty => empty.insert(Connection::open(address).await?),
         };
         let path = if self.target.creates_threads {
-            let thread = connection.post(address, "/api/threads", Bytes::from_static(b"{}")).await?;
+            let thread = connection
+                .post(address, "/api/threads", Bytes::from_static(b"{}"))
+                .await?;
             format!("/api/threads/{}/runs/stream", thread_id(thread).await?)
         } else {
             self.target.path.to_owned()
@@ -88,15 +92,26 @@ impl<'a> Client<'a> {
             }
         }
         let ended_at = ended_at.context("stream without `event: end`")?;
-        anyhow::ensure!(counter.tokens >= tokens, "{} of {tokens} tokens arrived", counter.tokens);
+        anyhow::ensure!(
+            counter.tokens >= tokens,
+            "{} of {tokens} tokens arrived",
+            counter.tokens
+        );
         let end = ended_at - begun;
-        Ok(Sample { first_token: first_token.unwrap_or(end), end, frames: counter.frames, ended_at })
+        Ok(Sample {
+            first_token: first_token.unwrap_or(end),
+            end,
+            frames: counter.frames,
+            ended_at,
+        })
     }
 }
 
 impl Connection {
     async fn open(address: SocketAddr) -> anyhow::Result<Self> {
-        let socket = TcpStream::connect(address).await.with_context(|| format!("connecting to {address}"))?;
+        let socket = TcpStream::connect(address)
+            .await
+            .with_context(|| format!("connecting to {address}"))?;
         socket.set_nodelay(true)?;
         let (sender, connection) = http1::handshake(TokioIo::new(socket)).await?;
         let mut driver = JoinSet::new();
@@ -104,10 +119,18 @@ impl Connection {
             // What went wrong reaches the request that waits on this connection.
             drop(connection.await);
         });
-        Ok(Self { sender, _driver: driver })
+        Ok(Self {
+            sender,
+            _driver: driver,
+        })
     }
 
-    async fn post(&mut self, address: SocketAddr, path: &str, body: Bytes) -> anyhow::Result<Response<Incoming>> {
+    async fn post(
+        &mut self,
+        address: SocketAddr,
+        path: &str,
+        body: Bytes,
+    ) -> anyhow::Result<Response<Incoming>> {
         self.sender.ready().await?;
         let request = Request::post(path)
             .header(header::HOST, address.to_string())
@@ -116,7 +139,9 @@ impl Connection {
         let response = self.sender.send_request(request).await?;
         let status = response.status();
         if !status.is_success() {
-            let text = axum::body::to_bytes(Body::new(response.into_body()), 4096).await.unwrap_or_default();
+            let text = axum::body::to_bytes(Body::new(response.into_body()), 4096)
+                .await
+                .unwrap_or_default();
             bail!("POST {path}: {status} {}", String::from_utf8_lossy(&text));
         }
         Ok(response)

@@ -34,7 +34,11 @@ impl Figures {
         let runs = samples.len();
         let frames: u64 = samples.iter().map(|sample| sample.frames).sum();
         let per_second = |count: f64| {
-            if outcome.took.is_zero() { 0.0 } else { count / outcome.took.as_secs_f64() }
+            if outcome.took.is_zero() {
+                0.0
+            } else {
+                count / outcome.took.as_secs_f64()
+            }
         };
         Self {
             runs,
@@ -55,7 +59,10 @@ impl Spread {
     fn of(times: impl Iterator<Item = Duration>) -> Self {
         let mut times: Vec<Duration> = times.collect();
         times.sort_unstable();
-        Self { p50: percentile(&times, 50), p99: percentile(&times, 99) }
+        Self {
+            p50: percentile(&times, 50),
+            p99: percentile(&times, 99),
+        }
     }
 }
 

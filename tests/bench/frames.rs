@@ -70,7 +70,10 @@ mod tests {
                 let before_end = (at + 1) * size < wire.len() - 13;
                 assert!(!before_end || !counter.ended);
             }
-            assert_eq!((counter.frames, counter.tokens, counter.ended), (5, 2, true));
+            assert_eq!(
+                (counter.frames, counter.tokens, counter.ended),
+                (5, 2, true)
+            );
         }
     }
 }

@@ -32,11 +32,19 @@ pub(super) struct Target {
 
 impl Target {
     pub(super) fn relay(address: SocketAddr) -> Self {
-        Self { address, path: "/relay", creates_threads: false }
+        Self {
+            address,
+            path: "/relay",
+            creates_threads: false,
+        }
     }
 
     pub(super) fn gateway(address: SocketAddr, stateless: bool) -> Self {
-        Self { address, path: "/api/runs/stream", creates_threads: !stateless }
+        Self {
+            address,
+            path: "/api/runs/stream",
+            creates_threads: !stateless,
+        }
     }
 }
 
@@ -54,22 +62,42 @@ pub(super) struct Load {
 impl Load {
     pub(super) fn short_runs(clients: usize, seconds: u64) -> Self {
         let at_most = Duration::from_secs(seconds);
-        Self { clients, tokens: 1, gap: Duration::ZERO, at_most, runs_at_most: 50_000 }
+        Self {
+            clients,
+            tokens: 1,
+            gap: Duration::ZERO,
+            at_most,
+            runs_at_most: 50_000,
+        }
     }
 
     pub(super) fn long_runs(clients: usize, seconds: u64) -> Self {
-        Self { tokens: 200, ..Self::short_runs(clients, seconds) }
+        Self {
+            tokens: 200,
+            ..Self::short_runs(clients, seconds)
+        }
     }
 
     /// A thousand viewers watch one answer each.
     pub(super) fn live(tokens: usize) -> Self {
-        Self { tokens, gap: Duration::from_millis(10), runs_at_most: 1000, ..Self::short_runs(1000, 60) }
+        Self {
+            tokens,
+            gap: Duration::from_millis(10),
+            runs_at_most: 1000,
+            ..Self::short_runs(1000, 60)
+        }
     }
 
     /// A little of the same, unmeasured.
     pub(super) fn warm_up(&self) -> Self {
         let clients = self.clients.min(16);
-        Self { clients, gap: Duration::ZERO, at_most: Duration::from_millis(300), runs_at_most: 64, ..self.clone() }
+        Self {
+            clients,
+            gap: Duration::ZERO,
+            at_most: Duration::from_millis(300),
+            runs_at_most: 64,
+            ..self.clone()
+        }
     }
 
     fn body(&self) -> Bytes {
@@ -88,8 +116,17 @@ impl fmt::Display for Load {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (clients, tokens) = (self.clients, self.tokens);
         let plural = |count| if count == 1 { "" } else { "s" };
-        write!(f, "{clients} client{}, {tokens} token{}", plural(clients), plural(tokens))?;
-        if self.gap.is_zero() { Ok(()) } else { write!(f, " every {} ms", self.gap.as_millis()) }
+        write!(
+            f,
+            "{clients} client{}, {tokens} token{}",
+            plural(clients),
+            plural(tokens)
+        )?;
+        if self.gap.is_zero() {
+            Ok(())
+        } else {
+            write!(f, " every {} ms", self.gap.as_millis())
+        }
     }
 }
 
@@ -112,7 +149,12 @@ pub(super) async fn drive(target: &Target, load: &Load) -> anyhow::Result<Outcom
     let start = Arc::new(Barrier::new(load.clients + 1));
     let mut clients = JoinSet::new();
     for _ in 0..load.clients {
-        let worker = Worker { target: Arc::clone(&target), load: load.clone(), body: body.clone(), left: Arc::clone(&left) };
+        let worker = Worker {
+            target: Arc::clone(&target),
+            load: load.clone(),
+            body: body.clone(),
+            left: Arc::clone(&left),
+        };
         let start = Arc::clone(&start);
         clients.spawn(async move { worker.work(&start).await });
     }
@@ -126,7 +168,9 @@ pub(super) async fn drive(target: &Target, load: &Load) -> anyhow::Result<Outcom
         outcome.fault = outcome.fault.or(part.fault);
     }
     let last = outcome.samples.iter().map(|sample| sample.ended_at).max();
-    outcome.took = last.unwrap_or_else(Instant::now).saturating_duration_since(begun);
+    outcome.took = last
+        .unwrap_or_else(Instant::now)
+        .saturating_duration_since(begun);
     Ok(outcome)
 }
 
@@ -160,7 +204,11 @@ impl Worker {
     }
 
     fn takes_one(&self) -> bool {
-        self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_ok()
+        self.left
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| {
+                left.checked_sub(1)
+            })
+            .is_ok()
     }
 }
 

@@ -72,23 +72,43 @@ async fn measure(arguments: &Arguments) -> anyhow::Result<()> {
 fn storages(arguments: &Arguments) -> anyhow::Result<Vec<(&'static str, PathBuf)>> {
     let disk = match &arguments.storage_dir {
         Some(folder) => folder.clone(),
-        None => std::env::current_exe()?.parent().context("folder of this program")?.to_owned(),
+        None => std::env::current_exe()?
+            .parent()
+            .context("folder of this program")?
+            .to_owned(),
     };
     let memory = Path::new("/dev/shm");
     let memory = memory.is_dir().then(|| ("memory", memory.to_owned()));
     Ok([("disk", disk)].into_iter().chain(memory).collect())
 }
 
-async fn measure_on(arguments: &Arguments, parts: &Parts, name: &'static str, folder: &Path) -> anyhow::Result<StorageReport> {
+async fn measure_on(
+    arguments: &Arguments,
+    parts: &Parts,
+    name: &'static str,
+    folder: &Path,
+) -> anyhow::Result<StorageReport> {
     eprintln!("storage: {name} ({})", folder.display());
-    let fdatasync = disk::fdatasync_p50(folder).with_context(|| format!("measuring {}", folder.display()))?;
-    let mut section = StorageReport { name, folder: folder.to_owned(), fdatasync, start: None, viewers: None, comparisons: Vec::new() };
+    let fdatasync =
+        disk::fdatasync_p50(folder).with_context(|| format!("measuring {}", folder.display()))?;
+    let mut section = StorageReport {
+        name,
+        folder: folder.to_owned(),
+        fdatasync,
+        start: None,
+        viewers: None,
+        comparisons: Vec::new(),
+    };
     let mut subject = match &arguments.gateway {
         Some(binary) => Some(Subject::launch(binary, folder, parts.provider.address()).await?),
         None => None,
     };
     if let Some(subject) = &mut subject {
-        let times = if arguments.includes(Chapter::Start) { 3 } else { 1 };
+        let times = if arguments.includes(Chapter::Start) {
+            3
+        } else {
+            1
+        };
         section.start = Some(subject.measure_starts(times).await?);
     }
     let relay = Target::relay(parts.relay.address());
@@ -103,7 +123,11 @@ async fn measure_on(arguments: &Arguments, parts: &Parts, name: &'static str, fo
             None => None,
         };
         let relay = under(&relay, &load, parts.relay.pid()?).await?;
-        section.comparisons.push(Comparison { load, gateway, relay });
+        section.comparisons.push(Comparison {
+            load,
+            gateway,
+            relay,
+        });
     }
     if let Some(subject) = subject {
         if section.failed_runs() > 0 {
@@ -112,11 +136,16 @@ async fn measure_on(arguments: &Arguments, parts: &Parts, name: &'static str, fo
         subject.stop().await?;
     }
     // A process of its own: memory that others have left behind would hide what viewers need.
-    if let Some(binary) = arguments.gateway.as_deref().filter(|_| arguments.includes(Chapter::Viewers)) {
+    if let Some(binary) = arguments
+        .gateway
+        .as_deref()
+        .filter(|_| arguments.includes(Chapter::Viewers))
+    {
         eprintln!("  viewers");
         let subject = Subject::launch(binary, folder, parts.provider.address()).await?;
         let measured = viewers::measure(subject.address(), subject.pid()?).await;
-        section.viewers = Some(measured.with_context(|| format!("the gateway printed:\n{}", subject.logs()))?);
+        section.viewers =
+            Some(measured.with_context(|| format!("the gateway printed:\n{}", subject.logs()))?);
         subject.stop().await?;
     }
     Ok(section)

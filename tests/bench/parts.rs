@@ -60,7 +60,10 @@ impl PartProcess {
         tokio::time::timeout(Duration::from_secs(10), output.read_line(&mut line))
             .await
             .with_context(|| format!("{} does not say where it listens", arguments[0]))??;
-        let address = line.trim().parse().with_context(|| format!("{} said {line:?}", arguments[0]))?;
+        let address = line
+            .trim()
+            .parse()
+            .with_context(|| format!("{} said {line:?}", arguments[0]))?;
         Ok(Self { child, address })
     }
 
@@ -78,7 +81,10 @@ impl PartProcess {
 pub(super) async fn serve(router: Router) -> anyhow::Result<()> {
     let server = LocalServer::start(router, 0).await?;
     writeln!(io::stdout(), "{}", server.address())?;
-    #[expect(clippy::disallowed_methods, reason = "waits for its parent, computes nothing")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "waits for its parent, computes nothing"
+    )]
     tokio::task::block_in_place(|| io::copy(&mut io::stdin(), &mut io::sink()))?;
     Ok(())
 }

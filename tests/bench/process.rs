@@ -15,9 +15,20 @@ const TICK: Duration = Duration::from_millis(10);
 pub(super) fn cpu_time(pid: u32) -> anyhow::Result<Duration> {
     let stat = read(pid, "stat")?;
     // The program's name is in parentheses and may hold anything; the fields are counted from behind it.
-    let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
-    let ticks = |field: usize| fields.get(field).and_then(|ticks| ticks.parse::<u32>().ok());
-    let (user, system) = ticks(11).zip(ticks(12)).with_context(|| format!("/proc/{pid}/stat: {stat}"))?;
+    let fields: Vec<&str> = stat
+        .rsplit(')')
+        .next()
+        .unwrap_or_default()
+        .split_whitespace()
+        .collect();
+    let ticks = |field: usize| {
+        fields
+            .get(field)
+            .and_then(|ticks| ticks.parse::<u32>().ok())
+    };
+    let (user, system) = ticks(11)
+        .zip(ticks(12))
+        .with_context(|| format!("/proc/{pid}/stat: {stat}"))?;
     Ok(TICK * user.saturating_add(system))
 }
 
@@ -25,13 +36,15 @@ pub(super) fn cpu_time(pid: u32) -> anyhow::Result<Duration> {
 pub(super) fn resident(pid: u32) -> anyhow::Result<u64> {
     let status = read(pid, "status")?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    let kilobytes = line.and_then(|line| line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok());
+    let kilobytes =
+        line.and_then(|line| line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok());
     // A process that has ended but was not waited for has no memory.
     Ok(kilobytes.with_context(|| format!("process {pid} has ended"))? * 1024)
 }
 
 fn read(pid: u32, file: &str) -> anyhow::Result<String> {
-    fs::read_to_string(format!("/proc/{pid}/{file}")).with_context(|| format!("process {pid} has ended"))
+    fs::read_to_string(format!("/proc/{pid}/{file}"))
+        .with_context(|| format!("process {pid} has ended"))
 }
 
 /// Raises the soft limit of open files as far as needed and allowed; children inherit it.

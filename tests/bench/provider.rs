@@ -31,12 +31,15 @@ pub(super) fn prompt(tokens: usize, gap: Duration) -> String {
 
 async fn chat(request: Bytes) -> Response {
     let request = String::from_utf8_lossy(&request);
-    let asked_for_stream = request.contains("\"stream\":true") || request.contains("\"stream\": true");
+    let asked_for_stream =
+        request.contains("\"stream\":true") || request.contains("\"stream\": true");
     if !asked_for_stream {
         return ([(header::CONTENT_TYPE, "application/json")], WHOLE).into_response();
     }
     let (tokens, gap) = pace(&request).unwrap_or((1, Duration::ZERO));
-    let body = stream::iter([HEAD]).chain(reply(tokens, gap)).chain(stream::iter([TAIL]));
+    let body = stream::iter([HEAD])
+        .chain(reply(tokens, gap))
+        .chain(stream::iter([TAIL]));
     let body = Body::from_stream(body.map(|chunk| Ok::<_, io::Error>(Bytes::from_static(chunk))));
     ([(header::CONTENT_TYPE, "text/event-stream")], body).into_response()
 }
@@ -62,7 +65,10 @@ fn pace(request: &str) -> Option<(usize, Duration)> {
     const OPEN: &str = "[[slow ";
     let directive = &request[request.rfind(OPEN)? + OPEN.len()..];
     let (tokens, gap) = directive.split_once("ms]]")?.0.split_once('x')?;
-    Some((tokens.parse().ok()?, Duration::from_millis(gap.parse().ok()?)))
+    Some((
+        tokens.parse().ok()?,
+        Duration::from_millis(gap.parse().ok()?),
+    ))
 }
 
 #[cfg(test)]
@@ -71,7 +77,11 @@ mod tests {
 
     #[test]
     fn the_newest_pace_of_a_request_counts() {
-        let request = format!("{} {}", prompt(1, Duration::ZERO), prompt(200, Duration::from_millis(10)));
+        let request = format!(
+            "{} {}",
+            prompt(1, Duration::ZERO),
+            prompt(200, Duration::from_millis(10))
+        );
         assert_eq!(pace(&request), Some((200, Duration::from_millis(10))));
         assert_eq!(pace("hi [[slow"), None);
     }

@@ -22,17 +22,35 @@ struct Provider {
 
 /// `POST /relay` takes the same body as a run of the gateway.
 pub(super) fn router(provider: &str) -> anyhow::Result<Router> {
-    let client = reqwest::Client::builder().no_proxy().tcp_nodelay(true).build()?;
-    let provider = Provider { client, url: format!("http://{provider}/v1/chat/completions") };
-    Ok(Router::new().route("/relay", post(relay)).with_state(Arc::new(provider)))
+    let client = reqwest::Client::builder()
+        .no_proxy()
+        .tcp_nodelay(true)
+        .build()?;
+    let provider = Provider {
+        client,
+        url: format!("http://{provider}/v1/chat/completions"),
+    };
+    Ok(Router::new()
+        .route("/relay", post(relay))
+        .with_state(Arc::new(provider)))
 }
 
 async fn relay(State(provider): State<Arc<Provider>>, Json(run): Json<Value>) -> Response {
     let message = json!({"role": "user", "content": run["input"]["messages"][0]["content"]});
     let request = json!({"model": "bench", "stream": true, "messages": [message]});
-    match provider.client.post(&provider.url).json(&request).send().await {
+    match provider
+        .client
+        .post(&provider.url)
+        .json(&request)
+        .send()
+        .await
+    {
         Ok(answer) => {
-            let relayed = Relayed { answer, decoder: SseDecoder::default(), ended: false };
+            let relayed = Relayed {
+                answer,
+                decoder: SseDecoder::default(),
+                ended: false,
+            };
             let body = Body::from_stream(stream::try_unfold(relayed, Relayed::next));
             ([(header::CONTENT_TYPE, "text/event-stream")], body).into_response()
         }
@@ -75,7 +93,13 @@ impl Relayed {
             }
         }
         // A connection is used again only when its answer was read to the end.
-        while self.answer.chunk().await.map_err(io::Error::other)?.is_some() {}
+        while self
+            .answer
+            .chunk()
+            .await
+            .map_err(io::Error::other)?
+            .is_some()
+        {}
         Ok(None)
     }
 
@@ -90,7 +114,9 @@ impl Relayed {
             }
             let chunk: Chunk = serde_json::from_str(data)?;
             let deltas = chunk.choices.into_iter().map(|choice| choice.delta);
-            for delta in deltas.filter(|delta| delta.content.as_ref().is_some_and(|text| !text.is_empty())) {
+            for delta in
+                deltas.filter(|delta| delta.content.as_ref().is_some_and(|text| !text.is_empty()))
+            {
                 let data = serde_json::to_string(&delta)?;
                 write!(events, "event: messages\ndata: {data}\n\n").map_err(io::Error::other)?;
             }

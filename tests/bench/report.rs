@@ -50,24 +50,47 @@ impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         writeln!(f, "# Gateway benchmark\n")?;
-        writeln!(f, "{processors} processors, shared by load generator, provider, relay and gateway; all on 127.0.0.1.")?;
-        writeln!(f, "Times to first token and to the end count from the request that streams the run; runs/s also pay for the thread.")?;
-        self.storages.iter().try_for_each(|storage| storage.write(f))
+        writeln!(
+            f,
+            "{processors} processors, shared by load generator, provider, relay and gateway; all on 127.0.0.1."
+        )?;
+        writeln!(
+            f,
+            "Times to first token and to the end count from the request that streams the run; runs/s also pay for the thread."
+        )?;
+        self.storages
+            .iter()
+            .try_for_each(|storage| storage.write(f))
     }
 }
 
 impl StorageReport {
     pub(super) fn failed_runs(&self) -> usize {
-        let failed = |both: &Comparison| both.relay.failed + both.gateway.as_ref().map_or(0, |gateway| gateway.failed);
+        let failed = |both: &Comparison| {
+            both.relay.failed + both.gateway.as_ref().map_or(0, |gateway| gateway.failed)
+        };
         self.comparisons.iter().map(failed).sum()
     }
 
     fn write(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "\n## Data on {} ({})\n", self.name, self.folder.display())?;
-        writeln!(f, "- 4 KiB append and fdatasync, p50: {}", time(self.fdatasync))?;
+        writeln!(
+            f,
+            "\n## Data on {} ({})\n",
+            self.name,
+            self.folder.display()
+        )?;
+        writeln!(
+            f,
+            "- 4 KiB append and fdatasync, p50: {}",
+            time(self.fdatasync)
+        )?;
         if let Some(start) = self.start {
             writeln!(f, "- start to ready, fresh database: {}", time(start.fresh))?;
-            writeln!(f, "- start to ready, existing database: {}", time(start.existing))?;
+            writeln!(
+                f,
+                "- start to ready, existing database: {}",
+                time(start.existing)
+            )?;
             writeln!(f, "- resident when ready: {}", megabytes(start.idle))?;
         }
         if let Some(viewers) = &self.viewers {
@@ -83,14 +106,24 @@ impl StorageReport {
         writeln!(f, "|---|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|")?;
         self.comparisons.iter().try_for_each(|both| both.write(f))?;
         self.write_floors(f)?;
-        self.comparisons.iter().try_for_each(|both| both.write_faults(f))
+        self.comparisons
+            .iter()
+            .try_for_each(|both| both.write_faults(f))
     }
 
     /// Runs per second beside what the relay and the disk allow.
     fn write_floors(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "\n| load | disk allows runs/s | relay runs/s | gateway runs/s | of the lower |")?;
+        writeln!(
+            f,
+            "\n| load | disk allows runs/s | relay runs/s | gateway runs/s | of the lower |"
+        )?;
         writeln!(f, "|---|--:|--:|--:|--:|")?;
-        for Comparison { load, gateway, relay } in &self.comparisons {
+        for Comparison {
+            load,
+            gateway,
+            relay,
+        } in &self.comparisons
+        {
             let disk = self.disk_allows(load.clients);
             let (runs, share) = match gateway {
                 Some(gateway) => {
@@ -99,7 +132,12 @@ impl StorageReport {
                 }
                 None => Default::default(),
             };
-            writeln!(f, "| {load} | {} | {} | {runs} | {share} |", count(disk), count(relay.runs_per_second))?;
+            writeln!(
+                f,
+                "| {load} | {} | {} | {runs} | {share} |",
+                count(disk),
+                count(relay.runs_per_second)
+            )?;
         }
         Ok(())
     }
@@ -124,10 +162,23 @@ impl Comparison {
     }
 
     fn write_faults(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (server, figures) in [("gateway", self.gateway.as_ref()), ("relay", Some(&self.relay))] {
-            if let Some(Figures { runs, failed, fault: Some(fault), .. }) = figures {
+        for (server, figures) in [
+            ("gateway", self.gateway.as_ref()),
+            ("relay", Some(&self.relay)),
+        ] {
+            if let Some(Figures {
+                runs,
+                failed,
+                fault: Some(fault),
+                ..
+            }) = figures
+            {
                 let of = runs + failed;
-                writeln!(f, "\n**{failed} of {of} runs failed** ({}, {server}): {fault}", self.load)?;
+                writeln!(
+                    f,
+                    "\n**{failed} of {of} runs failed** ({}, {server}): {fault}",
+                    self.load
+                )?;
             }
         }
         Ok(())
@@ -149,9 +200,11 @@ fn absolute(figures: &Figures) -> String {
 }
 
 fn relative(gateway: &Figures, relay: &Figures) -> String {
-    let times = |of: fn(&Figures) -> Duration| ratio(of(gateway).as_secs_f64(), of(relay).as_secs_f64());
-    let spreads =
-        |of: fn(&Figures) -> Spread, at: fn(Spread) -> Duration| ratio(at(of(gateway)).as_secs_f64(), at(of(relay)).as_secs_f64());
+    let times =
+        |of: fn(&Figures) -> Duration| ratio(of(gateway).as_secs_f64(), of(relay).as_secs_f64());
+    let spreads = |of: fn(&Figures) -> Spread, at: fn(Spread) -> Duration| {
+        ratio(at(of(gateway)).as_secs_f64(), at(of(relay)).as_secs_f64())
+    };
     row([
         ratio(gateway.runs_per_second, relay.runs_per_second),
         spreads(|figures| figures.first_token, |spread| spread.p50),
@@ -182,7 +235,11 @@ fn count(number: f64) -> String {
 }
 
 fn ratio(ours: f64, theirs: f64) -> String {
-    if theirs > 0.0 { format!("x {:.2}", ours / theirs) } else { "-".to_owned() }
+    if theirs > 0.0 {
+        format!("x {:.2}", ours / theirs)
+    } else {
+        "-".to_owned()
+    }
 }
 
 fn time(time: Duration) -> String {
@@ -218,7 +275,14 @@ mod tests {
     #[test]
     fn the_disk_allows_two_waits_per_run_and_client() {
         let fdatasync = Duration::from_millis(2);
-        let storage = StorageReport { name: "disk", folder: PathBuf::new(), fdatasync, start: None, viewers: None, comparisons: vec![] };
+        let storage = StorageReport {
+            name: "disk",
+            folder: PathBuf::new(),
+            fdatasync,
+            start: None,
+            viewers: None,
+            comparisons: vec![],
+        };
         assert_eq!(storage.disk_allows(16).round(), 4000.0);
     }
 }

@@ -30,12 +30,25 @@ pub(super) struct StartFigures {
 }
 
 impl Subject {
-    pub(super) async fn launch(binary: &Path, storage: &Path, provider: SocketAddr) -> anyhow::Result<Self> {
-        let binary = binary.canonicalize().with_context(|| format!("gateway {}", binary.display()))?;
+    pub(super) async fn launch(
+        binary: &Path,
+        storage: &Path,
+        provider: SocketAddr,
+    ) -> anyhow::Result<Self> {
+        let binary = binary
+            .canonicalize()
+            .with_context(|| format!("gateway {}", binary.display()))?;
         let mut options = GatewayOptions::new(binary, configuration(provider));
-        options.env.push((AUTH_DISABLED.0.to_owned(), AUTH_DISABLED.1.to_owned()));
+        options
+            .env
+            .push((AUTH_DISABLED.0.to_owned(), AUTH_DISABLED.1.to_owned()));
         let (home, gateway) = fresh(&options, storage).await?;
-        Ok(Self { gateway, options, storage: storage.to_owned(), _home: home })
+        Ok(Self {
+            gateway,
+            options,
+            storage: storage.to_owned(),
+            _home: home,
+        })
     }
 
     /// Median start-up times over this many starts on a fresh and on the existing database.
@@ -53,7 +66,11 @@ impl Subject {
         new.sort_unstable();
         old.sort_unstable();
         let idle = process::resident(self.pid()?)?;
-        Ok(StartFigures { fresh: percentile(&new, 50), existing: percentile(&old, 50), idle })
+        Ok(StartFigures {
+            fresh: percentile(&new, 50),
+            existing: percentile(&old, 50),
+            idle,
+        })
     }
 
     /// Stops the gateway the polite way, before its data goes.
@@ -76,8 +93,13 @@ impl Subject {
     }
 }
 
-async fn fresh(options: &GatewayOptions, storage: &Path) -> anyhow::Result<(TempDir, GatewayProcess)> {
-    let home = tempfile::Builder::new().prefix("deerflow-bench-").tempdir_in(storage)?;
+async fn fresh(
+    options: &GatewayOptions,
+    storage: &Path,
+) -> anyhow::Result<(TempDir, GatewayProcess)> {
+    let home = tempfile::Builder::new()
+        .prefix("deerflow-bench-")
+        .tempdir_in(storage)?;
     let mut options = options.clone();
     options.home = Some(home.path().to_owned());
     Ok((home, GatewayProcess::launch(options).await?))

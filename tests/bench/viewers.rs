@@ -37,24 +37,48 @@ pub(super) struct ViewerFigures {
 impl fmt::Display for ViewerFigures {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let kibibytes = self.each / 1024;
-        writeln!(f, "- {IDLE} idle viewers of one run: {kibibytes} KiB of resident memory each")?;
+        writeln!(
+            f,
+            "- {IDLE} idle viewers of one run: {kibibytes} KiB of resident memory each"
+        )?;
         let (tokens, gap) = SAID;
-        write!(f, "- a run of {tokens} tokens every {} ms took ", gap.as_millis())?;
-        writeln!(f, "{:.2?} alone and {:.2?} with {BUSY} viewers", self.alone, self.watched)
+        write!(
+            f,
+            "- a run of {tokens} tokens every {} ms took ",
+            gap.as_millis()
+        )?;
+        writeln!(
+            f,
+            "{:.2?} alone and {:.2?} with {BUSY} viewers",
+            self.alone, self.watched
+        )
     }
 }
 
 /// Measures a gateway that has nothing else to do.
 pub(super) async fn measure(address: SocketAddr, pid: u32) -> anyhow::Result<ViewerFigures> {
-    let gateway = Gateway { address, client: reqwest::Client::builder().no_proxy().build()? };
+    let gateway = Gateway {
+        address,
+        client: reqwest::Client::builder().no_proxy().build()?,
+    };
     let alone = gateway.watched_by(0).await?;
     let watched = gateway.watched_by(BUSY).await?;
     let (thread, run) = gateway.start(2, Duration::from_secs(3_600)).await?;
     let before = process::resident(pid)?;
     let viewers = gateway.view(&thread, &run, IDLE).await?;
     let each = process::resident(pid)?.saturating_sub(before) / viewers.len() as u64;
-    gateway.ask(Method::POST, &format!("/threads/{thread}/runs/{run}/cancel?wait=true"), &json!({})).await?;
-    Ok(ViewerFigures { each, alone, watched })
+    gateway
+        .ask(
+            Method::POST,
+            &format!("/threads/{thread}/runs/{run}/cancel?wait=true"),
+            &json!({}),
+        )
+        .await?;
+    Ok(ViewerFigures {
+        each,
+        alone,
+        watched,
+    })
 }
 
 struct Gateway {
@@ -64,19 +88,34 @@ struct Gateway {
 
 impl Gateway {
     async fn ask(&self, method: Method, path: &str, body: &Value) -> anyhow::Result<Value> {
-        let request = self.client.request(method, format!("http://{}/api{path}", self.address)).json(body);
+        let request = self
+            .client
+            .request(method, format!("http://{}/api{path}", self.address))
+            .json(body);
         let answer = request.send().await?.error_for_status()?;
         let text = answer.text().await?;
-        Ok(if text.is_empty() { Value::Null } else { serde_json::from_str(&text)? })
+        Ok(if text.is_empty() {
+            Value::Null
+        } else {
+            serde_json::from_str(&text)?
+        })
     }
 
     /// A run in a thread of its own.
     async fn start(&self, tokens: usize, gap: Duration) -> anyhow::Result<(String, String)> {
         let id = |made: &Value, key: &str| made[key].as_str().map(str::to_owned).context("an id");
-        let thread = id(&self.ask(Method::POST, "/threads", &json!({})).await?, "thread_id")?;
+        let thread = id(
+            &self.ask(Method::POST, "/threads", &json!({})).await?,
+            "thread_id",
+        )?;
         let message = json!({"type": "human", "content": provider::prompt(tokens, gap)});
         let body = json!({"assistant_id": "lead_agent", "input": {"messages": [message]}, "stream_mode": ["messages-tuple"]});
-        let run = id(&self.ask(Method::POST, &format!("/threads/{thread}/runs"), &body).await?, "run_id")?;
+        let run = id(
+            &self
+                .ask(Method::POST, &format!("/threads/{thread}/runs"), &body)
+                .await?,
+            "run_id",
+        )?;
         Ok((thread, run))
     }
 
@@ -87,17 +126,31 @@ impl Gateway {
         let (thread, run) = self.start(tokens, gap).await?;
         let mut watching = JoinSet::new();
         for mut viewer in self.view(&thread, &run, viewers).await? {
-            watching.spawn(async move { tokio::io::copy(&mut viewer, &mut tokio::io::sink()).await });
+            watching
+                .spawn(async move { tokio::io::copy(&mut viewer, &mut tokio::io::sink()).await });
         }
-        self.ask(Method::GET, &format!("/threads/{thread}/runs/{run}/join"), &json!({})).await?;
+        self.ask(
+            Method::GET,
+            &format!("/threads/{thread}/runs/{run}/join"),
+            &json!({}),
+        )
+        .await?;
         let took = begun.elapsed();
         watching.shutdown().await;
         Ok(took)
     }
 
     /// Connections that have each had the beginning of the run's stream.
-    async fn view(&self, thread: &str, run: &str, viewers: usize) -> anyhow::Result<Vec<TcpStream>> {
-        let request = format!("GET /api/threads/{thread}/runs/{run}/stream HTTP/1.1\r\nhost: {}\r\n\r\n", self.address);
+    async fn view(
+        &self,
+        thread: &str,
+        run: &str,
+        viewers: usize,
+    ) -> anyhow::Result<Vec<TcpStream>> {
+        let request = format!(
+            "GET /api/threads/{thread}/runs/{run}/stream HTTP/1.1\r\nhost: {}\r\n\r\n",
+            self.address
+        );
         let (mut opening, mut open) = (JoinSet::new(), Vec::new());
         for _ in 0..viewers {
             if opening.len() == OPENING {

@@ -26,7 +26,13 @@ fn main() -> anyhow::Result<ExitCode> {
         let (step, deed) = argument.split_once('=')?;
         Some((step.to_owned(), deed.to_owned()))
     });
-    let mut agent = Agent { input: stdin().lines(), instead: instead.collect(), cwd: PathBuf::new(), opening: Value::Null, asked: 0 };
+    let mut agent = Agent {
+        input: stdin().lines(),
+        instead: instead.collect(),
+        cwd: PathBuf::new(),
+        opening: Value::Null,
+        asked: 0,
+    };
     while let Some(line) = agent.input.next() {
         let message: Value = serde_json::from_str(&line?)?;
         if let Some(code) = agent.answer(&message)? {
@@ -51,7 +57,10 @@ impl Agent {
             }),
             "session/new" => {
                 self.opening = message["params"].clone();
-                self.cwd = self.opening["cwd"].as_str().context("a session without a folder")?.into();
+                self.cwd = self.opening["cwd"]
+                    .as_str()
+                    .context("a session without a folder")?
+                    .into();
                 let models = json!([{"value": "small", "name": "Small"}, {"value": "large", "name": "Large"}]);
                 let option = json!({"id": "model", "name": "Model", "category": "model", "type": "select", "currentValue": "small", "options": models});
                 json!({"sessionId": "s1", "configOptions": [option]})
@@ -61,7 +70,9 @@ impl Agent {
                 json!({"configOptions": []})
             }
             "session/prompt" => {
-                let prompt = message["params"]["prompt"][0]["text"].as_str().context("a prompt without text")?;
+                let prompt = message["params"]["prompt"][0]["text"]
+                    .as_str()
+                    .context("a prompt without text")?;
                 let mut stop = "end_turn";
                 for deed in prompt.lines() {
                     if let Some(reason) = deed.strip_prefix("stop ") {
@@ -80,7 +91,11 @@ impl Agent {
 
     /// Does what it was told to do at a step.
     fn misbehave(&mut self, step: &str) -> anyhow::Result<Option<ExitCode>> {
-        let deed = self.instead.iter().find(|(at, _)| at == step).map(|(_, deed)| deed.clone());
+        let deed = self
+            .instead
+            .iter()
+            .find(|(at, _)| at == step)
+            .map(|(_, deed)| deed.clone());
         deed.map_or(Ok(None), |deed| self.do_deed(&deed))
     }
 
@@ -96,11 +111,17 @@ impl Agent {
                 std::fs::write(self.cwd.join(name), text)?;
             }
             "look" => {
-                let variables = String::from_utf8_lossy(&std::fs::read("/proc/self/environ")?).replace('\0', "\n");
-                say(&format!("cwd {} session {}\n{variables}", std::env::current_dir()?.display(), self.cwd.display()))?;
+                let variables = String::from_utf8_lossy(&std::fs::read("/proc/self/environ")?)
+                    .replace('\0', "\n");
+                say(&format!(
+                    "cwd {} session {}\n{variables}",
+                    std::env::current_dir()?.display(),
+                    self.cwd.display()
+                ))?;
             }
             "list" => {
-                let names = std::fs::read_dir(&self.cwd)?.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()));
+                let names = std::fs::read_dir(&self.cwd)?
+                    .map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()));
                 say(&names.collect::<std::io::Result<Vec<_>>>()?.join(","))?;
             }
             "opening" => say(&self.opening.to_string())?,
@@ -108,15 +129,30 @@ impl Agent {
                 let options: Vec<Value> =
                     rest.split(',').map(|kind| json!({"optionId": format!("id-{kind}"), "name": kind, "kind": kind})).collect();
                 let call = json!({"toolCallId": "c1", "title": "Delete everything"});
-                self.ask("session/request_permission", &json!({"sessionId": "s1", "toolCall": call, "options": options}))?;
+                self.ask(
+                    "session/request_permission",
+                    &json!({"sessionId": "s1", "toolCall": call, "options": options}),
+                )?;
             }
-            "read" => self.ask("fs/read_text_file", &json!({"sessionId": "s1", "path": rest}))?,
-            "put" => self.ask("fs/write_text_file", &json!({"sessionId": "s1", "path": rest, "content": "x"}))?,
-            "terminal" => self.ask("terminal/create", &json!({"sessionId": "s1", "command": rest}))?,
+            "read" => self.ask(
+                "fs/read_text_file",
+                &json!({"sessionId": "s1", "path": rest}),
+            )?,
+            "put" => self.ask(
+                "fs/write_text_file",
+                &json!({"sessionId": "s1", "path": rest, "content": "x"}),
+            )?,
+            "terminal" => self.ask(
+                "terminal/create",
+                &json!({"sessionId": "s1", "command": rest}),
+            )?,
             "spawn" => {
                 // In a session of its own, where no signal to a group reaches it.
                 let child = Command::new("setsid").args(["sleep", "1000"]).spawn()?;
-                std::fs::write(self.cwd.join("pids.part"), format!("{} {}", std::process::id(), child.id()))?;
+                std::fs::write(
+                    self.cwd.join("pids.part"),
+                    format!("{} {}", std::process::id(), child.id()),
+                )?;
                 std::fs::rename(self.cwd.join("pids.part"), self.cwd.join(rest))?;
             }
             "garbage" => {
@@ -144,7 +180,11 @@ impl Agent {
         for line in self.input.by_ref() {
             let answer: Value = serde_json::from_str(&line?)?;
             if answer["id"] == id.as_str() {
-                let told = if answer["error"].is_null() { &answer["result"] } else { &answer["error"]["message"] };
+                let told = if answer["error"].is_null() {
+                    &answer["result"]
+                } else {
+                    &answer["error"]["message"]
+                };
                 return say(&format!("{method}: {told}\n"));
             }
         }
@@ -158,7 +198,9 @@ fn say(words: &str) -> anyhow::Result<()> {
 
 fn update(kind: &str, words: &str) -> anyhow::Result<()> {
     let update = json!({"sessionUpdate": kind, "content": {"type": "text", "text": words}});
-    send(&json!({"jsonrpc": "2.0", "method": "session/update", "params": {"sessionId": "s1", "update": update}}))
+    send(
+        &json!({"jsonrpc": "2.0", "method": "session/update", "params": {"sessionId": "s1", "update": update}}),
+    )
 }
 
 fn send(message: &Value) -> anyhow::Result<()> {

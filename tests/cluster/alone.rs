@@ -23,15 +23,24 @@ async fn rounds(store: &str) {
     let mut cluster = Cluster::with(1, store).await;
     let web = cluster.web.clone();
     let runs = usize::try_from(setting("RUNS", 20)).expect("few");
-    let (mut rounds, mut acknowledged, mut repeated, mut ready, mut over) = (0, 0, 0, Vec::new(), Vec::new());
+    let (mut rounds, mut acknowledged, mut repeated, mut ready, mut over) =
+        (0, 0, 0, Vec::new(), Vec::new());
     for seed in seeds(2) {
         eprintln!("seed {seed}");
         let mut dice = Dice::of(seed);
         let mut told = Vec::new();
         let calls = cluster.model.requests().len();
         for place in 0..runs {
-            let story = Story::new(&format!("s{seed}r{place}"), 10 + dice.below(60), Duration::from_millis(40));
-            let story = if place % 2 == 0 { story } else { story.after_a_tool() };
+            let story = Story::new(
+                &format!("s{seed}r{place}"),
+                10 + dice.below(60),
+                Duration::from_millis(40),
+            );
+            let story = if place % 2 == 0 {
+                story
+            } else {
+                story.after_a_tool()
+            };
             let thread = web.thread(0).await;
             let run = web.background(0, &thread, &body(&story.prompt)).await;
             told.push((thread, run, story));
@@ -50,13 +59,18 @@ async fn rounds(store: &str) {
             story.is_told_by(&web.talk(0, thread).await);
         }
         over.push(again.elapsed());
-        assert!(again.elapsed() < limit(Duration::from_secs(20)), "seed {seed}: over after {:?}", again.elapsed());
+        assert!(
+            again.elapsed() < limit(Duration::from_secs(20)),
+            "seed {seed}: over after {:?}",
+            again.elapsed()
+        );
         // Numbers begin anew with the process, where streams are in its memory.
         if let Some(seen) = watching.join_next().await.expect("one").expect("no panic") {
             seen.is_complete(&watched);
             acknowledged += 1;
         }
-        repeated += (cluster.model.requests().len() - calls).saturating_sub(told.len() + told.len() / 2 + 1);
+        repeated += (cluster.model.requests().len() - calls)
+            .saturating_sub(told.len() + told.len() / 2 + 1);
         for (thread, ..) in &told {
             web.goes_on(0, thread).await;
         }
@@ -80,10 +94,23 @@ async fn a_run_that_always_takes_its_process_with_it_is_given_up() {
         assert!(deaths < 10, "it is never given up");
         cluster.cut(0, Duration::ZERO).await;
     }
-    assert_eq!(cluster.model.requests().len(), 3, "no run begins more often");
+    assert_eq!(
+        cluster.model.requests().len(),
+        3,
+        "no run begins more often"
+    );
     let shown = web.run(0, &thread, &run).await;
-    assert!(shown["error"].as_str().is_some_and(|error| error.contains("every process")), "{shown}");
-    assert_eq!(web.talk(0, &thread).await[0].1, story.prompt, "accepted input stays");
+    assert!(
+        shown["error"]
+            .as_str()
+            .is_some_and(|error| error.contains("every process")),
+        "{shown}"
+    );
+    assert_eq!(
+        web.talk(0, &thread).await[0].1,
+        story.prompt,
+        "accepted input stays"
+    );
     web.goes_on(0, &thread).await;
 }
 
@@ -95,7 +122,10 @@ async fn begins_again(cluster: &Cluster, thread: &str, run: &str, calls: usize) 
         if text(&shown["status"]) == "error" {
             return false;
         }
-        assert!(begun.elapsed() < PATIENCE, "it neither begins again nor is given up: {shown}");
+        assert!(
+            begun.elapsed() < PATIENCE,
+            "it neither begins again nor is given up: {shown}"
+        );
         // The other side is a process: nothing here could be notified.
         tokio::time::sleep(Duration::from_millis(20)).await;
     }

@@ -24,7 +24,10 @@ impl Balancer {
     async fn before(cluster: &Cluster) -> Self {
         let mut site = include_str!("../../deploy/nginx.conf").to_owned();
         for (place, node) in cluster.nodes.iter().enumerate() {
-            site = site.replace(&format!("node-{}:8001", place + 1), &node.address().to_string());
+            site = site.replace(
+                &format!("node-{}:8001", place + 1),
+                &node.address().to_string(),
+            );
         }
         let port = ReservedPort::new().expect("a free port");
         let address = port.address();
@@ -40,12 +43,32 @@ impl Balancer {
         std::fs::write(&file, config).expect("written");
         // One process, so that killing it ends it.
         let mut command = Command::new("nginx");
-        command.arg("-c").arg(&file).args(["-g", "master_process off;"]).stdin(Stdio::null()).kill_on_drop(true);
+        command
+            .arg("-c")
+            .arg(&file)
+            .args(["-g", "master_process off;"])
+            .stdin(Stdio::null())
+            .kill_on_drop(true);
         let child = command.spawn().expect("nginx");
-        let balancer = Self { url: format!("http://{address}"), _child: child, _port: port, _folder: folder };
+        let balancer = Self {
+            url: format!("http://{address}"),
+            _child: child,
+            _port: port,
+            _folder: folder,
+        };
         let begun = Instant::now();
-        while cluster.web.client.get(format!("{}/ok", balancer.url)).send().await.is_err() {
-            assert!(begun.elapsed() < Duration::from_secs(60), "nginx does not answer");
+        while cluster
+            .web
+            .client
+            .get(format!("{}/ok", balancer.url))
+            .send()
+            .await
+            .is_err()
+        {
+            assert!(
+                begun.elapsed() < Duration::from_secs(60),
+                "nginx does not answer"
+            );
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
         balancer
@@ -53,7 +76,10 @@ impl Balancer {
 
     /// The cluster as its clients see it.
     fn web(&self, cluster: &Cluster) -> Web {
-        Web { urls: [self.url.clone()].into(), ..cluster.web.clone() }
+        Web {
+            urls: [self.url.clone()].into(),
+            ..cluster.web.clone()
+        }
     }
 }
 
@@ -62,7 +88,10 @@ async fn busiest(web: &Web) -> usize {
     let mut busy = Vec::new();
     for node in 0..web.urls.len() {
         let figures = web.get(node, "/metrics").await;
-        let line = text(&figures).lines().find_map(|line| line.strip_prefix("deerflow_runs_active ")).expect("a figure");
+        let line = text(&figures)
+            .lines()
+            .find_map(|line| line.strip_prefix("deerflow_runs_active "))
+            .expect("a figure");
         busy.push((line.parse::<f64>().expect("a number") as u64, node));
     }
     busy.into_iter().max().expect("nodes").1
@@ -88,7 +117,11 @@ async fn clients_of_a_balancer_do_not_notice_which_node_dies() {
     let mut moved = 0;
     while let Some(seen) = telling.join_next().await {
         let seen = seen.expect("no panic").expect("acknowledged");
-        let story = &stories.iter().find(|(thread, _)| *thread == seen.thread).expect("known").1;
+        let story = &stories
+            .iter()
+            .find(|(thread, _)| *thread == seen.thread)
+            .expect("known")
+            .1;
         seen.is_whole(story);
         moved += usize::from(seen.attempts.len() > 1);
         assert_eq!(web.talk(0, &seen.thread).await, story.talk());

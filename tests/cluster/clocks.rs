@@ -25,7 +25,10 @@ struct Clock {
 
 impl Clock {
     fn new(folder: &TempDir, name: &str, says: &str, keeps_durations: bool) -> Self {
-        let clock = Self { says: folder.path().join(name), keeps_durations };
+        let clock = Self {
+            says: folder.path().join(name),
+            keeps_durations,
+        };
         clock.set(says);
         clock
     }
@@ -39,8 +42,14 @@ impl Clock {
 
     fn environment(&self) -> Vec<(String, String)> {
         let mut environment = vec![
-            ("LD_PRELOAD".to_owned(), setting_of("DEERFLOW_TEST_FAKETIME")),
-            ("FAKETIME_TIMESTAMP_FILE".to_owned(), self.says.display().to_string()),
+            (
+                "LD_PRELOAD".to_owned(),
+                setting_of("DEERFLOW_TEST_FAKETIME"),
+            ),
+            (
+                "FAKETIME_TIMESTAMP_FILE".to_owned(),
+                self.says.display().to_string(),
+            ),
             ("FAKETIME_CACHE_DURATION".to_owned(), "1".to_owned()),
         ];
         if self.keeps_durations {
@@ -52,9 +61,15 @@ impl Clock {
 
 /// Whether a gateway dates its answers another day.
 async fn is_off(url: &str) -> bool {
-    let answer = reqwest::get(format!("{url}/health")).await.expect("an answer");
-    let date = DateTime::parse_from_rfc2822(answer.headers()["date"].to_str().expect("text")).expect("a date");
-    #[expect(clippy::disallowed_methods, reason = "the clock to compare with is the machine's")]
+    let answer = reqwest::get(format!("{url}/health"))
+        .await
+        .expect("an answer");
+    let date = DateTime::parse_from_rfc2822(answer.headers()["date"].to_str().expect("text"))
+        .expect("a date");
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the clock to compare with is the machine's"
+    )]
     let now = Utc::now();
     (date.to_utc() - now).abs() > TimeDelta::hours(23)
 }
@@ -68,7 +83,11 @@ async fn clocks_that_are_off_end_no_run_early_and_take_none_from_its_owner() {
         Clock::new(&folder, "behind", "-1d", true),
         Clock::new(&folder, "fast", "+0 x1.05", false),
     ];
-    let cluster = Cluster::under(&(on_postgres() + &through_redis()), &clocks.each_ref().map(Clock::environment)).await;
+    let cluster = Cluster::under(
+        &(on_postgres() + &through_redis()),
+        &clocks.each_ref().map(Clock::environment),
+    )
+    .await;
     let web = &cluster.web;
     let runs = usize::try_from(setting("RUNS", 12)).expect("few");
     for seed in seeds(1) {
@@ -77,8 +96,16 @@ async fn clocks_that_are_off_end_no_run_early_and_take_none_from_its_owner() {
         let mut telling = JoinSet::new();
         let mut stories = Vec::new();
         for place in 0..runs {
-            let story = Story::new(&format!("c{seed}r{place}"), 60 + dice.below(60), Duration::from_millis(80));
-            let story = if place % 2 == 0 { story } else { story.after_a_tool() };
+            let story = Story::new(
+                &format!("c{seed}r{place}"),
+                60 + dice.below(60),
+                Duration::from_millis(80),
+            );
+            let story = if place % 2 == 0 {
+                story
+            } else {
+                story.after_a_tool()
+            };
             let thread = web.thread(dice.below(3)).await;
             telling.spawn(tell(web.clone(), place % 3, thread.clone(), story.clone()));
             stories.push((thread, story));
@@ -90,11 +117,22 @@ async fn clocks_that_are_off_end_no_run_early_and_take_none_from_its_owner() {
         }
         while let Some(seen) = telling.join_next().await {
             let seen = seen.expect("no panic").expect("acknowledged");
-            let story = &stories.iter().find(|(thread, _)| *thread == seen.thread).expect("known").1;
+            let story = &stories
+                .iter()
+                .find(|(thread, _)| *thread == seen.thread)
+                .expect("known")
+                .1;
             seen.is_whole(story);
-            assert_eq!(seen.attempts.keys().copied().collect::<Vec<_>>(), [1], "nobody else had it");
+            assert_eq!(
+                seen.attempts.keys().copied().collect::<Vec<_>>(),
+                [1],
+                "nobody else had it"
+            );
             let node = dice.below(3);
-            assert_eq!(web.run(node, &seen.thread, &seen.run).await["status"], "success");
+            assert_eq!(
+                web.run(node, &seen.thread, &seen.run).await["status"],
+                "success"
+            );
             story.is_told_by(&web.talk(node, &seen.thread).await);
         }
         for (thread, _) in &stories {
@@ -110,7 +148,11 @@ async fn a_dead_owner_whose_clock_was_off_is_followed_as_any_other() {
     let folder = TempDir::new().expect("a folder");
     for (owner, heir) in [("+1d", "-1d"), ("-1d", "+1d")] {
         let clocks = [owner, heir].map(|says| Clock::new(&folder, says, says, true));
-        let mut cluster = Cluster::under(&(on_postgres() + &through_redis()), &clocks.each_ref().map(Clock::environment)).await;
+        let mut cluster = Cluster::under(
+            &(on_postgres() + &through_redis()),
+            &clocks.each_ref().map(Clock::environment),
+        )
+        .await;
         let web = cluster.web.clone();
         let story = Story::new("off", 150, Duration::from_millis(100));
         let thread = web.thread(0).await;
@@ -153,10 +195,14 @@ async fn what_waits_for_a_person_waits_through_a_crash_and_a_day() {
     clock.set("+1d");
     cluster.nodes[0].restart().await.expect("healthy again");
     let still = web.get(0, &format!("/threads/{thread}")).await;
-    assert_eq!((&still["status"], &still["interrupts"]), (&waiting["status"], &waiting["interrupts"]));
+    assert_eq!(
+        (&still["status"], &still["interrupts"]),
+        (&waiting["status"], &waiting["interrupts"])
+    );
     let mut go_on = body("");
     go_on["input"] = Value::Null;
-    web.post(0, &format!("/threads/{thread}/runs/wait"), &go_on).await;
+    web.post(0, &format!("/threads/{thread}/runs/wait"), &go_on)
+        .await;
     story.is_told_by(&web.talk(0, &thread).await);
     assert_eq!(cluster.model.requests().len(), 2, "nothing was asked again");
     web.goes_on(0, &thread).await;

@@ -22,8 +22,16 @@ async fn survives(server: Server, away: impl Fn(&mut Dice) -> Duration, rounds: 
         let (mut telling, mut stories) = (JoinSet::new(), Vec::new());
         for place in 0..runs {
             let node = dice.below(3);
-            let story = Story::new(&format!("o{seed}r{place}"), 20 + dice.below(80), Duration::from_millis(40));
-            let story = if place % 2 == 0 { story } else { story.after_a_tool() };
+            let story = Story::new(
+                &format!("o{seed}r{place}"),
+                20 + dice.below(80),
+                Duration::from_millis(40),
+            );
+            let story = if place % 2 == 0 {
+                story
+            } else {
+                story.after_a_tool()
+            };
             let thread = web.thread(node).await;
             telling.spawn(tell(web.clone(), node, thread.clone(), story.clone()));
             stories.push((thread, story));
@@ -36,10 +44,19 @@ async fn survives(server: Server, away: impl Fn(&mut Dice) -> Duration, rounds: 
         outage.end();
         let back = Instant::now();
         while let Some(seen) = telling.join_next().await {
-            let seen = seen.expect("no panic").expect("acknowledged: nothing was away yet");
-            let story = &stories.iter().find(|(thread, _)| *thread == seen.thread).expect("known").1;
+            let seen = seen
+                .expect("no panic")
+                .expect("acknowledged: nothing was away yet");
+            let story = &stories
+                .iter()
+                .find(|(thread, _)| *thread == seen.thread)
+                .expect("known")
+                .1;
             seen.is_whole(story);
-            assert_eq!(web.run(dice.below(3), &seen.thread, &seen.run).await["status"], "success");
+            assert_eq!(
+                web.run(dice.below(3), &seen.thread, &seen.run).await["status"],
+                "success"
+            );
             story.is_told_by(&web.talk(dice.below(3), &seen.thread).await);
         }
         over.push(back.elapsed());
@@ -84,7 +101,11 @@ async fn without_the_stream_server_runs_are_taken_in_worked_on_and_shown_by_thei
     outage.end();
     // What was made meanwhile reaches viewers of other nodes once the server is back.
     let seen = join(web.clone(), 1, thread.clone(), run.clone()).await;
-    assert_eq!(seen.unnumbered.last().map(String::as_str), Some("end"), "{seen:?}");
+    assert_eq!(
+        seen.unnumbered.last().map(String::as_str),
+        Some("end"),
+        "{seen:?}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -102,11 +123,18 @@ async fn reads_do_not_notice_that_the_database_ended_every_session() {
             let (web, thread) = (web.clone(), thread.clone());
             asking.spawn(async move {
                 let path = format!("/threads/{thread}/state");
-                web.try_ask(0, Method::GET, &path, &Value::Null).await.expect("answer").0.as_u16()
+                web.try_ask(0, Method::GET, &path, &Value::Null)
+                    .await
+                    .expect("answer")
+                    .0
+                    .as_u16()
             });
         }
         let statuses = asking.join_all().await;
-        assert!(statuses.iter().all(|status| *status == 200), "round {round}: {statuses:?}");
+        assert!(
+            statuses.iter().all(|status| *status == 200),
+            "round {round}: {statuses:?}"
+        );
         web.goes_on(0, &thread).await;
     }
 }
@@ -126,9 +154,14 @@ async fn viewers_hear_of_the_end_when_the_stream_server_and_the_owner_are_gone()
     tokio::time::sleep(Duration::from_secs(1)).await;
     let outage = Server::Redis.kill();
     cluster.nodes[0].kill9().await.expect("killed");
-    let ended = tokio::time::timeout(Duration::from_secs(60), viewing.join_all()).await.expect("nobody waits for ever");
+    let ended = tokio::time::timeout(Duration::from_secs(60), viewing.join_all())
+        .await
+        .expect("nobody waits for ever");
     for seen in ended {
-        assert!(matches!(&*seen.unnumbered.join(" "), "end" | "gap end"), "{seen:?}");
+        assert!(
+            matches!(&*seen.unnumbered.join(" "), "end" | "gap end"),
+            "{seen:?}"
+        );
     }
     assert_eq!(web.run(1, &thread, &run).await["status"], "success");
     assert_eq!(web.talk(2, &thread).await, story.talk());
@@ -144,7 +177,11 @@ async fn viewers_on_the_other_node_follow_live_runs_while_the_stream_server_is_a
     let (mut viewing, mut stories) = (JoinSet::new(), Vec::new());
     for place in 0..setting("RUNS", 6) {
         let story = Story::new(&format!("far{place}"), 120, Duration::from_millis(40));
-        let story = if place % 2 == 0 { story } else { story.after_a_tool() };
+        let story = if place % 2 == 0 {
+            story
+        } else {
+            story.after_a_tool()
+        };
         let thread = web.thread(0).await;
         let run = web.background(0, &thread, &body(&story.prompt)).await;
         viewing.spawn(join(web.clone(), 1, thread.clone(), run));
@@ -153,14 +190,21 @@ async fn viewers_on_the_other_node_follow_live_runs_while_the_stream_server_is_a
     tokio::time::sleep(Duration::from_millis(1_500)).await;
     let outage = Server::Redis.kill();
     // Longer than the runs: their ends come while the server is away.
-    let ended = tokio::time::timeout(Duration::from_secs(30), viewing.join_all()).await.expect("nobody waits for the server");
+    let ended = tokio::time::timeout(Duration::from_secs(30), viewing.join_all())
+        .await
+        .expect("nobody waits for the server");
     outage.end();
     for seen in ended {
-        let (_, story) = stories.iter().find(|(thread, _)| *thread == seen.thread).expect("known");
+        let (_, story) = stories
+            .iter()
+            .find(|(thread, _)| *thread == seen.thread)
+            .expect("known");
         seen.is_whole(story);
         assert_eq!(seen.connections.len(), 1, "nobody was sent away: {seen:?}");
         // What was shown meanwhile is what the server has afterwards.
-        join(web.clone(), 1, seen.thread.clone(), seen.run.clone()).await.is_whole(story);
+        join(web.clone(), 1, seen.thread.clone(), seen.run.clone())
+            .await
+            .is_whole(story);
     }
     for (thread, _) in &stories {
         web.goes_on(1, thread).await;

@@ -25,11 +25,19 @@ const CALLED_WITHIN: Duration = Duration::from_secs(90);
 #[derive(Debug)]
 enum Promise {
     /// The run ends, well if its story is told here.
-    Run { thread: String, run: String, story: Option<Story> },
+    Run {
+        thread: String,
+        run: String,
+        story: Option<Story>,
+    },
     /// The thread is gone.
     Gone { thread: String },
     /// The file is there with these bytes.
-    File { thread: String, name: &'static str, content: String },
+    File {
+        thread: String,
+        name: &'static str,
+        content: String,
+    },
     /// A request that is sent again under its key makes no second run.
     Keyed { thread: String, story: Story },
     /// The webhook of the run is called.
@@ -62,14 +70,25 @@ impl Play {
     /// Has runs at work, and kills the gateway. The next one writes down what it passes.
     pub(crate) async fn begin(cluster: &mut Cluster) -> Self {
         let called = Arc::new(Mutex::new(Vec::new()));
-        let router = Router::new().route("/", post(take_call)).with_state(called.clone());
+        let router = Router::new()
+            .route("/", post(take_call))
+            .with_state(called.clone());
         let receiver = LocalServer::start(router, 0).await.expect("a receiver");
         let passes = cluster.nodes[0].home().join("passes");
         cluster.nodes[0].set_env("DEERFLOW_PASSES", Some(&passes.to_string_lossy()));
-        let mut play = Self { promises: Arc::default(), viewing: JoinSet::new(), called, receiver, passes };
+        let mut play = Self {
+            promises: Arc::default(),
+            viewing: JoinSet::new(),
+            called,
+            receiver,
+            passes,
+        };
         let client = play.client(&cluster.web);
         client.run("before", 30, false).await.expect("acknowledged");
-        client.run("before-tool", 30, true).await.expect("acknowledged");
+        client
+            .run("before-tool", 30, true)
+            .await
+            .expect("acknowledged");
         client.queue("before-queue").await.expect("acknowledged");
         play.viewing.spawn(client.clone().viewed("before-viewed"));
         // Time for the first steps: some are at work when the gateway dies, some wait.
@@ -80,7 +99,12 @@ impl Play {
 
     fn client(&self, web: &Web) -> Client {
         let hook = format!("http://{}/", self.receiver.address());
-        Client { web: web.clone(), promises: self.promises.clone(), hook, passes: self.passes.clone() }
+        Client {
+            web: web.clone(),
+            promises: self.promises.clone(),
+            hook,
+            passes: self.passes.clone(),
+        }
     }
 
     /// Does everything that clients do, all at once, and leaves a run at work.
@@ -130,7 +154,10 @@ impl Play {
     }
 }
 
-async fn take_call(State(called): State<Arc<Mutex<Vec<String>>>>, axum::Json(call): axum::Json<Value>) {
+async fn take_call(
+    State(called): State<Arc<Mutex<Vec<String>>>>,
+    axum::Json(call): axum::Json<Value>,
+) {
     called.lock().push(text(&call["run_id"]).to_owned());
 }
 
@@ -142,7 +169,10 @@ impl Client {
     /// What a gateway answers; `None` from one that is gone or going.
     async fn ask(&self, method: Method, path: &str, body: &Value) -> Option<Value> {
         let (status, answer) = self.web.try_ask(0, method, path, body).await.ok()?;
-        assert!(status.is_success() || status == StatusCode::SERVICE_UNAVAILABLE, "{path}: {status} {answer}");
+        assert!(
+            status.is_success() || status == StatusCode::SERVICE_UNAVAILABLE,
+            "{path}: {status} {answer}"
+        );
         status.is_success().then_some(answer)
     }
 
@@ -151,7 +181,14 @@ impl Client {
     }
 
     async fn start(&self, thread: &str, body: &Value) -> Option<String> {
-        Some(text(&self.ask(Method::POST, &format!("/threads/{thread}/runs"), body).await?["run_id"]).to_owned())
+        Some(
+            text(
+                &self
+                    .ask(Method::POST, &format!("/threads/{thread}/runs"), body)
+                    .await?["run_id"],
+            )
+            .to_owned(),
+        )
     }
 
     /// A run that ends well, perhaps after a call of a tool that writes.
@@ -165,7 +202,11 @@ impl Client {
         }
         let thread = self.thread().await?;
         let run = self.start(&thread, &body(&story.prompt)).await?;
-        self.promised(Promise::Run { thread, run, story: Some(story) });
+        self.promised(Promise::Run {
+            thread,
+            run,
+            story: Some(story),
+        });
         Some(())
     }
 
@@ -190,7 +231,11 @@ impl Client {
             let mut asked = body(&story.prompt);
             asked["multitask_strategy"] = json!("enqueue");
             let run = self.start(&thread, &asked).await?;
-            self.promised(Promise::Run { thread: thread.clone(), run, story: Some(story) });
+            self.promised(Promise::Run {
+                thread: thread.clone(),
+                run,
+                story: Some(story),
+            });
         }
         Some(())
     }
@@ -206,11 +251,23 @@ impl Client {
         asked["multitask_strategy"] = json!(strategy);
         match self.start(&thread, &asked).await {
             Some(next) => {
-                self.promised(Promise::Run { thread: thread.clone(), run, story: None });
-                self.promised(Promise::Run { thread, run: next, story: Some(story) });
+                self.promised(Promise::Run {
+                    thread: thread.clone(),
+                    run,
+                    story: None,
+                });
+                self.promised(Promise::Run {
+                    thread,
+                    run: next,
+                    story: Some(story),
+                });
             }
             // Nobody knows whether it was displaced; left alone it takes 20 s.
-            None => self.promised(Promise::Run { thread, run, story: None }),
+            None => self.promised(Promise::Run {
+                thread,
+                run,
+                story: None,
+            }),
         }
         Some(())
     }
@@ -219,10 +276,28 @@ impl Client {
         let thread = self.thread().await?;
         let slow = Story::new("cancelled", 400, Duration::from_millis(50));
         let run = self.start(&thread, &body(&slow.prompt)).await?;
-        self.promised(Promise::Run { thread: thread.clone(), run: run.clone(), story: None });
+        self.promised(Promise::Run {
+            thread: thread.clone(),
+            run: run.clone(),
+            story: None,
+        });
         tokio::time::sleep(Duration::from_millis(200)).await;
-        self.ask(Method::POST, &format!("/threads/{thread}/runs/{run}/cancel?wait=1"), &json!({})).await?;
-        let shown = self.web.try_ask(0, Method::GET, &format!("/threads/{thread}/runs/{run}"), &Value::Null).await.ok()?;
+        self.ask(
+            Method::POST,
+            &format!("/threads/{thread}/runs/{run}/cancel?wait=1"),
+            &json!({}),
+        )
+        .await?;
+        let shown = self
+            .web
+            .try_ask(
+                0,
+                Method::GET,
+                &format!("/threads/{thread}/runs/{run}"),
+                &Value::Null,
+            )
+            .await
+            .ok()?;
         assert_eq!(shown.1["status"], "interrupted", "{shown:?}");
         Some(())
     }
@@ -231,29 +306,52 @@ impl Client {
     async fn keyed(&self) -> Option<()> {
         let thread = self.thread().await?;
         let story = Story::new("keyed", 10, Duration::from_millis(25));
-        self.promised(Promise::Keyed { thread: thread.clone(), story: story.clone() });
+        self.promised(Promise::Keyed {
+            thread: thread.clone(),
+            story: story.clone(),
+        });
         ask_with_key(&self.web, &thread, &story).await.map(drop)
     }
 
     async fn upload(&self) -> Option<()> {
         let thread = self.thread().await?;
         let content = "line\n".repeat(20_000);
-        let form =
-            format!("--edge\r\nContent-Disposition: form-data; name=\"files\"; filename=\"notes.txt\"\r\n\r\n{content}\r\n--edge--\r\n");
-        let request = self.web.client.post(format!("{}/api/threads/{thread}/uploads", self.web.urls[0]));
-        let answer = request.header("content-type", "multipart/form-data; boundary=edge").body(form).send().await.ok()?;
+        let form = format!(
+            "--edge\r\nContent-Disposition: form-data; name=\"files\"; filename=\"notes.txt\"\r\n\r\n{content}\r\n--edge--\r\n"
+        );
+        let request = self
+            .web
+            .client
+            .post(format!("{}/api/threads/{thread}/uploads", self.web.urls[0]));
+        let answer = request
+            .header("content-type", "multipart/form-data; boundary=edge")
+            .body(form)
+            .send()
+            .await
+            .ok()?;
         assert!(answer.status().is_success(), "{answer:?}");
         answer.bytes().await.ok()?;
-        self.promised(Promise::File { thread, name: "notes.txt", content });
+        self.promised(Promise::File {
+            thread,
+            name: "notes.txt",
+            content,
+        });
         Some(())
     }
 
     async fn deleted(&self) -> Option<()> {
         let thread = self.thread().await?;
         let run = self.start(&thread, &body("then say bye")).await?;
-        let over = self.ask(Method::GET, &format!("/threads/{thread}/runs/{run}/join"), &Value::Null).await?;
+        let over = self
+            .ask(
+                Method::GET,
+                &format!("/threads/{thread}/runs/{run}/join"),
+                &Value::Null,
+            )
+            .await?;
         assert!(over.is_object(), "{over}");
-        self.ask(Method::DELETE, &format!("/threads/{thread}"), &json!({})).await?;
+        self.ask(Method::DELETE, &format!("/threads/{thread}"), &json!({}))
+            .await?;
         self.promised(Promise::Gone { thread });
         Some(())
     }
@@ -265,11 +363,23 @@ impl Client {
         asked["webhook"] = json!(self.hook);
         let run = self.start(&thread, &asked).await?;
         self.promised(Promise::Called { run: run.clone() });
-        self.promised(Promise::Run { thread: thread.clone(), run: run.clone(), story: Some(story) });
-        self.ask(Method::GET, &format!("/threads/{thread}/runs/{run}/join"), &Value::Null).await?;
+        self.promised(Promise::Run {
+            thread: thread.clone(),
+            run: run.clone(),
+            story: Some(story),
+        });
+        self.ask(
+            Method::GET,
+            &format!("/threads/{thread}/runs/{run}/join"),
+            &Value::Null,
+        )
+        .await?;
         // The last place on the way of its call. Who is gone comes to none.
         while !self.has_passed("webhook.written") {
-            self.web.try_ask(0, Method::GET, "/health", &Value::Null).await.ok()?;
+            self.web
+                .try_ask(0, Method::GET, "/health", &Value::Null)
+                .await
+                .ok()?;
             // The other side is a process: nothing here could be notified.
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
@@ -278,51 +388,86 @@ impl Client {
 
     /// Whether the gateway came to this place since its last start.
     fn has_passed(&self, place: &str) -> bool {
-        std::fs::read_to_string(&self.passes).is_ok_and(|passed| passed.lines().any(|line| line == place))
+        std::fs::read_to_string(&self.passes)
+            .is_ok_and(|passed| passed.lines().any(|line| line == place))
     }
 
     /// A run that is followed to its end, over the gateway's death.
     async fn viewed(self, name: &'static str) {
-        let Some(thread) = self.thread().await else { return };
+        let Some(thread) = self.thread().await else {
+            return;
+        };
         let story = Story::new(name, 60, Duration::from_millis(25));
         if let Some(seen) = tell(self.web.clone(), 0, thread, story.clone()).await {
-            self.promised(Promise::Seen { story, seen: Box::new(seen) });
+            self.promised(Promise::Seen {
+                story,
+                seen: Box::new(seen),
+            });
         }
     }
 }
 
 /// Asks for the run under a key that belongs to its thread.
 async fn ask_with_key(web: &Web, thread: &str, story: &Story) -> Option<String> {
-    let request = web.client.post(format!("{}/threads/{thread}/runs", web.urls[0])).header("Idempotency-Key", thread);
+    let request = web
+        .client
+        .post(format!("{}/threads/{thread}/runs", web.urls[0]))
+        .header("Idempotency-Key", thread);
     let answer = request.json(&body(&story.prompt)).send().await.ok()?;
     let status = answer.status();
     let told: Value = answer.json().await.ok()?;
-    assert!(status.is_success() || status == StatusCode::SERVICE_UNAVAILABLE, "{status} {told}");
+    assert!(
+        status.is_success() || status == StatusCode::SERVICE_UNAVAILABLE,
+        "{status} {told}"
+    );
     told["run_id"].as_str().map(str::to_owned)
 }
 
 impl Promise {
     fn thread(&self) -> Option<&str> {
         match self {
-            Self::Run { thread, .. } | Self::File { thread, .. } | Self::Keyed { thread, .. } => Some(thread),
+            Self::Run { thread, .. } | Self::File { thread, .. } | Self::Keyed { thread, .. } => {
+                Some(thread)
+            }
             Self::Gone { .. } | Self::Called { .. } | Self::Seen { .. } => None,
         }
     }
 
     async fn is_kept(&self, web: &Web, called: &Mutex<Vec<String>>) {
         match self {
-            Self::Run { thread, run, story: None } => drop(web.ended(0, thread, run).await),
-            Self::Run { thread, run, story: Some(story) } => {
-                let shown = web.ended(0, thread, run).await.unwrap_or_else(|| panic!("run {run} of {story:?} is gone"));
+            Self::Run {
+                thread,
+                run,
+                story: None,
+            } => drop(web.ended(0, thread, run).await),
+            Self::Run {
+                thread,
+                run,
+                story: Some(story),
+            } => {
+                let shown = web
+                    .ended(0, thread, run)
+                    .await
+                    .unwrap_or_else(|| panic!("run {run} of {story:?} is gone"));
                 assert_eq!(shown["status"], "success", "{story:?}: {shown}");
                 is_told_once(story, &web.talk(0, thread).await);
             }
             Self::Gone { thread } => {
-                let (status, told) = web.try_ask(0, Method::GET, &format!("/threads/{thread}"), &Value::Null).await.expect("answer");
+                let (status, told) = web
+                    .try_ask(0, Method::GET, &format!("/threads/{thread}"), &Value::Null)
+                    .await
+                    .expect("answer");
                 assert_eq!(status, 404, "{told}");
             }
-            Self::File { thread, name, content } => {
-                let url = format!("{}/api/threads/{thread}/artifacts/mnt/user-data/uploads/{name}", web.urls[0]);
+            Self::File {
+                thread,
+                name,
+                content,
+            } => {
+                let url = format!(
+                    "{}/api/threads/{thread}/artifacts/mnt/user-data/uploads/{name}",
+                    web.urls[0]
+                );
                 let answer = web.client.get(url).send().await.expect("answer");
                 assert_eq!(answer.status(), 200, "{name} of {thread}");
                 assert_eq!(answer.text().await.expect("text"), *content);
@@ -331,20 +476,30 @@ impl Promise {
                 let first = ask_with_key(web, thread, story).await.expect("a run");
                 let second = ask_with_key(web, thread, story).await.expect("a run");
                 assert_eq!(first, second, "one run per key");
-                assert_eq!(web.ended(0, thread, &first).await.expect("a run")["status"], "success");
+                assert_eq!(
+                    web.ended(0, thread, &first).await.expect("a run")["status"],
+                    "success"
+                );
                 is_told_once(story, &web.talk(0, thread).await);
             }
             Self::Called { run } => {
                 let begun = Instant::now();
                 while !called.lock().contains(run) {
-                    assert!(begun.elapsed() < CALLED_WITHIN, "the webhook of {run} is not called");
+                    assert!(
+                        begun.elapsed() < CALLED_WITHIN,
+                        "the webhook of {run} is not called"
+                    );
                     // The other side is a process: nothing here could be notified.
                     tokio::time::sleep(Duration::from_millis(100)).await;
                 }
             }
             // Told that something is missing, as when the last events went with the process, a client reads the thread.
             Self::Seen { story, seen } if seen.has_a_gap() => {
-                assert_eq!(web.ended(0, &seen.thread, &seen.run).await.expect("a run")["status"], "success", "{seen:?}");
+                assert_eq!(
+                    web.ended(0, &seen.thread, &seen.run).await.expect("a run")["status"],
+                    "success",
+                    "{seen:?}"
+                );
                 is_told_once(story, &web.talk(0, &seen.thread).await);
             }
             // Numbers begin anew with the process, where streams are in its memory.
@@ -357,7 +512,10 @@ impl Promise {
 #[track_caller]
 fn is_told_once(story: &Story, said: &[(String, String)]) {
     for wanted in [("human", &story.prompt), ("ai", &story.text)] {
-        let times = said.iter().filter(|(who, words)| who == wanted.0 && words == wanted.1).count();
+        let times = said
+            .iter()
+            .filter(|(who, words)| who == wanted.0 && words == wanted.1)
+            .count();
         assert_eq!(times, 1, "{wanted:?} in {said:?}");
     }
 }

@@ -58,25 +58,43 @@ const AT_ONCE: usize = 6;
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "takes minutes; tests/cluster/run.sh has them"]
 async fn nothing_acknowledged_is_lost_wherever_the_only_gateway_dies() {
-    dies_everywhere(|| "run_events: {backend: jsonl}\n".to_owned(), &["journal.appended"]).await;
+    dies_everywhere(
+        || "run_events: {backend: jsonl}\n".to_owned(),
+        &["journal.appended"],
+    )
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs two servers; tests/cluster/run.sh starts them"]
 async fn nothing_acknowledged_is_lost_wherever_a_gateway_on_servers_dies() {
-    let sections = || on_postgres() + &through_redis() + "run_ownership: {lease_seconds: 5, max_attempts: 20}\n";
+    let sections = || {
+        on_postgres() + &through_redis() + "run_ownership: {lease_seconds: 5, max_attempts: 20}\n"
+    };
     dies_everywhere(sections, &["stream.appended", "stream.gathered"]).await;
 }
 
 #[tokio::test]
 async fn a_gateway_that_dies_while_it_makes_its_schema_makes_it_the_next_time() {
-    for place in ["migration.written:1", "migration.committed:1", "store.written:1"] {
+    for place in [
+        "migration.written:1",
+        "migration.committed:1",
+        "store.written:1",
+    ] {
         let home = tempfile::tempdir().expect("a folder");
-        let mut options = GatewayOptions::new(deerflow_binary().expect("built"), "config_version: 34\nmodels: []\n");
+        let mut options = GatewayOptions::new(
+            deerflow_binary().expect("built"),
+            "config_version: 34\nmodels: []\n",
+        );
         options.home = Some(home.path().to_owned());
         options.env = vec![("DEERFLOW_DIES_AT".to_owned(), place.to_owned())];
-        let failed = GatewayProcess::launch(options.clone()).await.expect_err(place);
-        assert!(failed.to_string().contains("printed"), "{place}: {failed:#}");
+        let failed = GatewayProcess::launch(options.clone())
+            .await
+            .expect_err(place);
+        assert!(
+            failed.to_string().contains("printed"),
+            "{place}: {failed:#}"
+        );
         options.env.clear();
         GatewayProcess::launch(options).await.expect("healthy");
     }
@@ -86,7 +104,10 @@ async fn a_gateway_that_dies_while_it_makes_its_schema_makes_it_the_next_time() 
 async fn dies_everywhere(sections: fn() -> String, own: &[&str]) {
     let passed = passed_in_peace(&sections()).await;
     for place in PLACES.iter().chain(own) {
-        assert!(passed.contains_key(*place), "nobody came to {place}: {passed:?}");
+        assert!(
+            passed.contains_key(*place),
+            "nobody came to {place}: {passed:?}"
+        );
     }
     let only = setting("PLACE", u64::MAX);
     let (turns, mut dying) = (Arc::new(Semaphore::new(AT_ONCE)), JoinSet::new());
@@ -95,7 +116,8 @@ async fn dies_everywhere(sections: fn() -> String, own: &[&str]) {
             if only != u64::MAX && only != number {
                 continue;
             }
-            let times = 1 + Dice::of(seed.wrapping_mul(1_000) + number).below(usize::try_from(*times).expect("few"));
+            let times = 1 + Dice::of(seed.wrapping_mul(1_000) + number)
+                .below(usize::try_from(*times).expect("few"));
             let (turns, place, sections) = (turns.clone(), place.clone(), sections());
             dying.spawn(async move {
                 let _turn = turns.acquire_owned().await.expect("never closed");
@@ -113,8 +135,14 @@ async fn dies_everywhere(sections: fn() -> String, own: &[&str]) {
             alive.push(place);
         }
     }
-    eprintln!("{plays} plays of {} places, nothing lost; the process did not come so far: {alive:?}", passed.len());
-    assert!(alive.len() * 4 <= plays, "most die where they should: {alive:?}");
+    eprintln!(
+        "{plays} plays of {} places, nothing lost; the process did not come so far: {alive:?}",
+        passed.len()
+    );
+    assert!(
+        alive.len() * 4 <= plays,
+        "most die where they should: {alive:?}"
+    );
 }
 
 /// How often each place is passed when nobody dies but at the kill in the middle.
@@ -144,7 +172,12 @@ async fn dies_at(place: &str, sections: &str) -> bool {
     let (play, died) = match cluster.nodes[0].restart().await {
         Ok(()) => {
             let play = play.go_on(&cluster.web).await;
-            let died = cluster.nodes[0].has_ended() || !cluster.nodes[0].terminate().await.expect("stopped").success();
+            let died = cluster.nodes[0].has_ended()
+                || !cluster.nodes[0]
+                    .terminate()
+                    .await
+                    .expect("stopped")
+                    .success();
             (play, died)
         }
         Err(_) => (play, true),
@@ -152,7 +185,10 @@ async fn dies_at(place: &str, sections: &str) -> bool {
     cluster.nodes[0].set_env("DEERFLOW_DIES_AT", None);
     cluster.nodes[0].set_env("DEERFLOW_PASSES", None);
     cluster.nodes[0].kill9().await.expect("killed");
-    tokio::time::timeout(Duration::from_secs(30), cluster.nodes[0].restart()).await.expect("in time").expect("healthy again");
+    tokio::time::timeout(Duration::from_secs(30), cluster.nodes[0].restart())
+        .await
+        .expect("in time")
+        .expect("healthy again");
     play.ends_as_promised(&cluster).await;
     died
 }

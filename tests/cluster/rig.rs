@@ -48,31 +48,62 @@ impl Cluster {
 
     /// A gateway for each of these ends of a configuration.
     pub(crate) async fn each(sections: &[String]) -> Self {
-        let all: Vec<_> = sections.iter().map(|sections| (sections.as_str(), &[][..])).collect();
+        let all: Vec<_> = sections
+            .iter()
+            .map(|sections| (sections.as_str(), &[][..]))
+            .collect();
         Self::started(&all).await
     }
 
     /// A gateway for each of these environments.
     pub(crate) async fn under(sections: &str, environments: &[Vec<(String, String)>]) -> Self {
-        let all: Vec<_> = environments.iter().map(|environment| (sections, &environment[..])).collect();
+        let all: Vec<_> = environments
+            .iter()
+            .map(|environment| (sections, &environment[..]))
+            .collect();
         Self::started(&all).await
     }
 
     async fn started(all: &[(&str, &[(String, String)])]) -> Self {
-        let model = ScriptedOpenAi::start(Options { port: 0, strict: true }).await.expect("model");
+        let model = ScriptedOpenAi::start(Options {
+            port: 0,
+            strict: true,
+        })
+        .await
+        .expect("model");
         let mut nodes = Vec::new();
         for (sections, environment) in all {
-            nodes.push(launch(&model.base_url, sections, environment).await.expect("gateway"));
+            nodes.push(
+                launch(&model.base_url, sections, environment)
+                    .await
+                    .expect("gateway"),
+            );
         }
         let urls = nodes.iter().map(GatewayProcess::base_url).collect();
-        let client = reqwest::Client::builder().no_proxy().pool_max_idle_per_host(0).connect_timeout(Duration::from_secs(2));
-        let web = Web { client: client.build().expect("client"), urls, history: history() };
-        Self { nodes, model, web, sections: all[0].0.to_owned() }
+        let client = reqwest::Client::builder()
+            .no_proxy()
+            .pool_max_idle_per_host(0)
+            .connect_timeout(Duration::from_secs(2));
+        let web = Web {
+            client: client.build().expect("client"),
+            urls,
+            history: history(),
+        };
+        Self {
+            nodes,
+            model,
+            web,
+            sections: all[0].0.to_owned(),
+        }
     }
 
     /// The store's section of the configuration, for a gateway beside these.
     pub(crate) fn store(&self) -> String {
-        self.sections.lines().filter(|line| line.starts_with("database:")).map(|line| format!("{line}\n")).collect()
+        self.sections
+            .lines()
+            .filter(|line| line.starts_with("database:"))
+            .map(|line| format!("{line}\n"))
+            .collect()
     }
 
     /// Stops a gateway where it stands, for a while.
@@ -102,8 +133,16 @@ impl Drop for Cluster {
 }
 
 /// A gateway with more in its environment, or why it did not come up.
-pub(crate) async fn launch(base_url: &str, sections: &str, environment: &[(String, String)]) -> anyhow::Result<GatewayProcess> {
-    let grace = if sections.lines().any(|line| line.starts_with("runs:")) { "" } else { USUAL_GRACE };
+pub(crate) async fn launch(
+    base_url: &str,
+    sections: &str,
+    environment: &[(String, String)],
+) -> anyhow::Result<GatewayProcess> {
+    let grace = if sections.lines().any(|line| line.starts_with("runs:")) {
+        ""
+    } else {
+        USUAL_GRACE
+    };
     let config = format!(
         "config_version: 34
 models:
@@ -125,55 +164,94 @@ sandbox: {{use: local}}
 
 /// A history of this cluster, where somebody wants one.
 fn history() -> Recorder {
-    #[expect(clippy::disallowed_methods, reason = "tests have no configuration to ask")]
-    let Some(folder) = std::env::var_os("DEERFLOW_HISTORIES") else { return Recorder::default() };
-    #[expect(clippy::disallowed_methods, reason = "histories of one test run must not overwrite each other")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "tests have no configuration to ask"
+    )]
+    let Some(folder) = std::env::var_os("DEERFLOW_HISTORIES") else {
+        return Recorder::default();
+    };
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "histories of one test run must not overwrite each other"
+    )]
     let name = uuid::Uuid::new_v4().to_string();
     Recorder::into_folder(folder.as_ref(), &name).expect("the folder of the histories is there")
 }
 
 /// What `tests/cluster/run.sh` says of its servers.
 pub(crate) fn setting_of(name: &str) -> String {
-    #[expect(clippy::disallowed_methods, reason = "tests have no configuration to ask")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "tests have no configuration to ask"
+    )]
     let value = std::env::var(name);
-    value.unwrap_or_else(|_| panic!("set {name} to a scratch server; tests/cluster/run.sh starts one"))
+    value.unwrap_or_else(|_| {
+        panic!("set {name} to a scratch server; tests/cluster/run.sh starts one")
+    })
 }
 
 /// A place of its own in the Postgres server.
 pub(crate) fn on_postgres() -> String {
-    #[expect(clippy::disallowed_methods, reason = "schemas of one test run must differ from those of another")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "schemas of one test run must differ from those of another"
+    )]
     let schema = format!("cluster_{}", uuid::Uuid::new_v4().simple());
     let url = setting_of("DEERFLOW_TEST_POSTGRES_URL");
-    format!("database: {{backend: postgres, postgres_url: '{url}', postgres_schema: {schema}, pool_size: 8}}\n")
+    format!(
+        "database: {{backend: postgres, postgres_url: '{url}', postgres_schema: {schema}, pool_size: 8}}\n"
+    )
 }
 
 pub(crate) fn through_redis() -> String {
-    format!("stream_bridge: {{type: redis, redis_url: '{}'}}\n", setting_of("DEERFLOW_TEST_REDIS_URL"))
+    format!(
+        "stream_bridge: {{type: redis, redis_url: '{}'}}\n",
+        setting_of("DEERFLOW_TEST_REDIS_URL")
+    )
 }
 
 impl Web {
     /// Asks one gateway. A gateway that is gone is an error.
-    pub(crate) async fn try_ask(&self, node: usize, method: Method, path: &str, body: &Value) -> reqwest::Result<(StatusCode, Value)> {
-        let mut request = self.client.request(method.clone(), format!("{}{path}", self.urls[node])).timeout(PATIENCE);
+    pub(crate) async fn try_ask(
+        &self,
+        node: usize,
+        method: Method,
+        path: &str,
+        body: &Value,
+    ) -> reqwest::Result<(StatusCode, Value)> {
+        let mut request = self
+            .client
+            .request(method.clone(), format!("{}{path}", self.urls[node]))
+            .timeout(PATIENCE);
         if method != Method::GET {
             request = request.json(body);
         }
         let answer = request.send().await?;
         let status = answer.status();
         let text = answer.text().await?;
-        Ok((status, serde_json::from_str(&text).unwrap_or(Value::String(text))))
+        Ok((
+            status,
+            serde_json::from_str(&text).unwrap_or(Value::String(text)),
+        ))
     }
 
     /// Posts to a gateway that lives; gives the body of a good answer.
     pub(crate) async fn post(&self, node: usize, path: &str, body: &Value) -> Value {
-        let (status, answer) = self.try_ask(node, Method::POST, path, body).await.expect("answer");
+        let (status, answer) = self
+            .try_ask(node, Method::POST, path, body)
+            .await
+            .expect("answer");
         assert!(status.is_success(), "{path}: {status} {answer}");
         answer
     }
 
     /// Reads from a gateway that lives.
     pub(crate) async fn get(&self, node: usize, path: &str) -> Value {
-        let (status, answer) = self.try_ask(node, Method::GET, path, &Value::Null).await.expect("answer");
+        let (status, answer) = self
+            .try_ask(node, Method::GET, path, &Value::Null)
+            .await
+            .expect("answer");
         assert_eq!(status, 200, "{path}: {answer}");
         answer
     }
@@ -185,12 +263,20 @@ impl Web {
 
     /// Starts a run that nobody follows yet.
     pub(crate) async fn background(&self, node: usize, thread: &str, body: &Value) -> String {
-        text(&self.post(node, &format!("/threads/{thread}/runs"), body).await["run_id"]).to_owned()
+        text(
+            &self
+                .post(node, &format!("/threads/{thread}/runs"), body)
+                .await["run_id"],
+        )
+        .to_owned()
     }
 
     pub(crate) async fn run(&self, node: usize, thread: &str, run: &str) -> Value {
-        let shown = self.get(node, &format!("/threads/{thread}/runs/{run}")).await;
-        self.history.write("read_run", json!({"run": run, "status": shown["status"]}));
+        let shown = self
+            .get(node, &format!("/threads/{thread}/runs/{run}"))
+            .await;
+        self.history
+            .write("read_run", json!({"run": run, "status": shown["status"]}));
         shown
     }
 
@@ -199,17 +285,24 @@ impl Web {
         let begun = Instant::now();
         loop {
             let path = format!("/threads/{thread}/runs/{run}");
-            let (status, shown) = self.try_ask(node, Method::GET, &path, &Value::Null).await.expect("answer");
+            let (status, shown) = self
+                .try_ask(node, Method::GET, &path, &Value::Null)
+                .await
+                .expect("answer");
             match status.as_u16() {
                 404 => return None,
                 200 if !matches!(text(&shown["status"]), "pending" | "running") => {
-                    self.history.write("read_run", json!({"run": run, "status": shown["status"]}));
+                    self.history
+                        .write("read_run", json!({"run": run, "status": shown["status"]}));
                     return Some(shown);
                 }
                 200 => {}
                 _ => panic!("{path}: {status} {shown}"),
             }
-            assert!(begun.elapsed() < PATIENCE, "run {run} of thread {thread} does not end: {shown}");
+            assert!(
+                begun.elapsed() < PATIENCE,
+                "run {run} of thread {thread} does not end: {shown}"
+            );
             // The other side is a process: nothing here could be notified.
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
@@ -218,20 +311,38 @@ impl Web {
     /// What was said in a thread, as (type, text).
     pub(crate) async fn talk(&self, node: usize, thread: &str) -> Vec<(String, String)> {
         let state = self.get(node, &format!("/threads/{thread}/state")).await;
-        let said = state["values"]["messages"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let said = state["values"]["messages"]
+            .as_array()
+            .map(Vec::as_slice)
+            .unwrap_or_default();
         let shown = |message: &Value| json!({"type": message["type"], "id": message["id"], "text": words(message)});
-        self.history.write("read_thread", json!({"thread": thread, "messages": said.iter().map(shown).collect::<Vec<_>>()}));
+        self.history.write(
+            "read_thread",
+            json!({"thread": thread, "messages": said.iter().map(shown).collect::<Vec<_>>()}),
+        );
         messages(&state["values"])
     }
 
     /// A fresh run of a thread ends well.
     pub(crate) async fn goes_on(&self, node: usize, thread: &str) {
         let begun = Instant::now();
-        self.post(node, &format!("/threads/{thread}/runs/wait"), &body("then say on")).await;
+        self.post(
+            node,
+            &format!("/threads/{thread}/runs/wait"),
+            &body("then say on"),
+        )
+        .await;
         let took = begun.elapsed();
-        assert!(took < limit(Duration::from_secs(10)), "thread {thread} took {took:?} for a new run");
+        assert!(
+            took < limit(Duration::from_secs(10)),
+            "thread {thread} took {took:?} for a new run"
+        );
         let said = self.talk(node, thread).await;
-        assert_eq!(said.last().map(|last| last.1.as_str()), Some("on"), "{thread}: {said:?}");
+        assert_eq!(
+            said.last().map(|last| last.1.as_str()),
+            Some("on"),
+            "{thread}: {said:?}"
+        );
     }
 }
 
@@ -256,14 +367,20 @@ pub(crate) struct Story {
 
 impl Story {
     pub(crate) fn new(name: &str, words: usize, gap: Duration) -> Self {
-        let text = (0..words).map(|word| format!("{name}-{word:04}")).collect::<Vec<_>>().join(" ");
+        let text = (0..words)
+            .map(|word| format!("{name}-{word:04}"))
+            .collect::<Vec<_>>()
+            .join(" ");
         let prompt = format!("[[slow {words}x{}ms]] then say {text}", gap.as_millis());
         Self { text, prompt }
     }
 
     /// The same after a call of a tool, whose result is a checkpoint to go on from.
     pub(crate) fn after_a_tool(mut self) -> Self {
-        self.prompt = format!("[[tool:ls {{\"description\": \"look\", \"path\": \"/mnt/user-data/workspace\"}}]] {}", self.prompt);
+        self.prompt = format!(
+            "[[tool:ls {{\"description\": \"look\", \"path\": \"/mnt/user-data/workspace\"}}]] {}",
+            self.prompt
+        );
         self
     }
 
@@ -278,28 +395,45 @@ impl Story {
     pub(crate) fn is_told_by(&self, said: &[(String, String)]) {
         let results = said.iter().filter(|(who, _)| who == "tool").count();
         assert_eq!(results, self.prompt.matches("[[tool:").count(), "{said:?}");
-        let words: Vec<_> = said.iter().filter(|(who, words)| who != "tool" && !words.is_empty()).cloned().collect();
+        let words: Vec<_> = said
+            .iter()
+            .filter(|(who, words)| who != "tool" && !words.is_empty())
+            .cloned()
+            .collect();
         assert_eq!(words, self.talk());
     }
 
     /// What its thread holds when all went well and no tool was called.
     pub(crate) fn talk(&self) -> Vec<(String, String)> {
-        vec![("human".to_owned(), self.prompt.clone()), ("ai".to_owned(), self.text.clone())]
+        vec![
+            ("human".to_owned(), self.prompt.clone()),
+            ("ai".to_owned(), self.text.clone()),
+        ]
     }
 }
 
 /// The messages of a state, as (type, text).
 pub(crate) fn messages(values: &Value) -> Vec<(String, String)> {
-    let messages = values["messages"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let visible = messages.iter().filter(|message| message["type"] != "system" && message["additional_kwargs"]["hide_from_ui"] != true);
-    visible.map(|message| (text(&message["type"]).to_owned(), words(message))).collect()
+    let messages = values["messages"]
+        .as_array()
+        .map(Vec::as_slice)
+        .unwrap_or_default();
+    let visible = messages.iter().filter(|message| {
+        message["type"] != "system" && message["additional_kwargs"]["hide_from_ui"] != true
+    });
+    visible
+        .map(|message| (text(&message["type"]).to_owned(), words(message)))
+        .collect()
 }
 
 /// The words of a message, whichever form its content has.
 pub(crate) fn words(message: &Value) -> String {
     match &message["content"] {
         Value::String(words) => words.clone(),
-        Value::Array(blocks) => blocks.iter().filter_map(|block| block["text"].as_str()).collect(),
+        Value::Array(blocks) => blocks
+            .iter()
+            .filter_map(|block| block["text"].as_str())
+            .collect(),
         _ => String::new(),
     }
 }
@@ -307,7 +441,9 @@ pub(crate) fn words(message: &Value) -> String {
 /// A string of JSON.
 #[track_caller]
 pub(crate) fn text(value: &Value) -> &str {
-    value.as_str().unwrap_or_else(|| panic!("no string: {value}"))
+    value
+        .as_str()
+        .unwrap_or_else(|| panic!("no string: {value}"))
 }
 
 /// Whether enough is played to judge how long things take. In fewer rounds one stall of the machine would decide.
@@ -330,7 +466,11 @@ pub(crate) fn p99(mut times: Vec<Duration>) -> Duration {
 pub(crate) fn spread(mut times: Vec<Duration>) -> String {
     times.sort();
     match times.last() {
-        Some(longest) => format!("{} times, median {:.1?}, longest {longest:.1?}", times.len(), times[times.len() / 2]),
+        Some(longest) => format!(
+            "{} times, median {:.1?}, longest {longest:.1?}",
+            times.len(),
+            times[times.len() / 2]
+        ),
         None => "none".to_owned(),
     }
 }

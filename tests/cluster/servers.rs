@@ -27,9 +27,17 @@ impl Server {
             Self::Redis => "redis",
         };
         let command = format!("{}/{name}-{what}", setting_of("DEERFLOW_TEST_SERVERS"));
-        #[expect(clippy::disallowed_methods, reason = "waits for a command, computes nothing")]
-        let done = tokio::task::block_in_place(|| Command::new(&command).output()).expect("a command");
-        assert!(done.status.success(), "{command}: {}", String::from_utf8_lossy(&done.stderr));
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "waits for a command, computes nothing"
+        )]
+        let done =
+            tokio::task::block_in_place(|| Command::new(&command).output()).expect("a command");
+        assert!(
+            done.status.success(),
+            "{command}: {}",
+            String::from_utf8_lossy(&done.stderr)
+        );
     }
 
     pub(crate) fn address(self) -> SocketAddr {
@@ -37,12 +45,25 @@ impl Server {
             Self::Postgres => "DEERFLOW_TEST_POSTGRES_URL",
             Self::Redis => "DEERFLOW_TEST_REDIS_URL",
         });
-        let place = url.rsplit("//").next().expect("an authority").split('/').next().expect("a place");
-        place.rsplit('@').next().expect("host and port").parse().expect("an address")
+        let place = url
+            .rsplit("//")
+            .next()
+            .expect("an authority")
+            .split('/')
+            .next()
+            .expect("a place");
+        place
+            .rsplit('@')
+            .next()
+            .expect("host and port")
+            .parse()
+            .expect("an address")
     }
 
     async fn proxy(self, seed: u64) -> FaultProxy {
-        FaultProxy::before(self.address(), seed).await.expect("a port")
+        FaultProxy::before(self.address(), seed)
+            .await
+            .expect("a port")
     }
 }
 
@@ -76,8 +97,14 @@ impl Ways {
         for node in 0..nodes as u64 {
             let postgres = Server::Postgres.proxy(seed.wrapping_add(2 * node)).await;
             let redis = Server::Redis.proxy(seed.wrapping_add(2 * node + 1)).await;
-            let led = direct.replace(&Server::Postgres.address().to_string(), &postgres.address().to_string());
-            sections.push(led.replace(&Server::Redis.address().to_string(), &redis.address().to_string()));
+            let led = direct.replace(
+                &Server::Postgres.address().to_string(),
+                &postgres.address().to_string(),
+            );
+            sections.push(led.replace(
+                &Server::Redis.address().to_string(),
+                &redis.address().to_string(),
+            ));
             ways.push(Self { postgres, redis });
         }
         (ways, sections)

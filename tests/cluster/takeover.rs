@@ -6,7 +6,9 @@ use deerflow_tests::dice::setting;
 use tokio::task::JoinSet;
 
 use crate::follower::{join, tell};
-use crate::rig::{Cluster, Story, body, gives_figures, limit, on_postgres, p99, spread, text, through_redis};
+use crate::rig::{
+    Cluster, Story, body, gives_figures, limit, on_postgres, p99, spread, text, through_redis,
+};
 
 /// What taking over may need: the lease, the sweep, and the way to the viewer.
 pub(crate) const TAKEN_OVER_WITHIN: Duration = Duration::from_secs(15);
@@ -27,7 +29,12 @@ async fn when_the_owner_is_killed_the_client_gets_the_rest_from_others() {
         tokio::time::sleep(Duration::from_millis(2_000)).await;
         let killed = Instant::now();
         cluster.nodes[0].kill9().await.expect("killed");
-        let seen = telling.join_next().await.expect("one").expect("no panic").expect("acknowledged");
+        let seen = telling
+            .join_next()
+            .await
+            .expect("one")
+            .expect("no panic")
+            .expect("acknowledged");
         seen.is_whole(&story);
         let took = seen.taken_over_after(killed).expect("another attempt");
         eprintln!("round {round}: taken over after {took:.1?}");
@@ -66,7 +73,11 @@ async fn an_owner_that_was_frozen_writes_nothing_more() {
     while let Some(seen) = viewers.join_next().await {
         let seen = seen.expect("no panic");
         seen.is_whole(&story);
-        assert_eq!(seen.attempts.keys().copied().max(), Some(2), "taken over once");
+        assert_eq!(
+            seen.attempts.keys().copied().max(),
+            Some(2),
+            "taken over once"
+        );
         // Who joined later saw it later.
         soonest = soonest.min(seen.taken_over_after(frozen).expect("another attempt"));
     }
@@ -85,7 +96,10 @@ async fn an_owner_that_was_frozen_writes_nothing_more() {
 async fn runs_of_a_node_that_is_told_to_stop_go_on_elsewhere_within_seconds() {
     // Nobody takes over by a lease that lapses: what goes on elsewhere was handed over.
     let lease = Duration::from_secs(300);
-    let own = format!("runs: {{shutdown_grace_seconds: 15}}\nrun_ownership: {{lease_seconds: {}}}\n", lease.as_secs());
+    let own = format!(
+        "runs: {{shutdown_grace_seconds: 15}}\nrun_ownership: {{lease_seconds: {}}}\n",
+        lease.as_secs()
+    );
     let mut cluster = Cluster::with(3, &(on_postgres() + &through_redis() + &own)).await;
     let web = cluster.web.clone();
     let runs = usize::try_from(setting("RUNS", 10)).expect("few");
@@ -93,8 +107,16 @@ async fn runs_of_a_node_that_is_told_to_stop_go_on_elsewhere_within_seconds() {
     let mut stories = Vec::new();
     for place in 0..runs {
         // Some end while the node still waits for them, some do not.
-        let story = Story::new(&format!("stop{place}"), if place % 2 == 0 { 30 } else { 60 }, Duration::from_millis(100));
-        let story = if place % 2 == 0 { story } else { story.held_after(30) };
+        let story = Story::new(
+            &format!("stop{place}"),
+            if place % 2 == 0 { 30 } else { 60 },
+            Duration::from_millis(100),
+        );
+        let story = if place % 2 == 0 {
+            story
+        } else {
+            story.held_after(30)
+        };
         let thread = web.thread(0).await;
         telling.spawn(tell(web.clone(), 0, thread.clone(), story.clone()));
         stories.push((thread, story));
@@ -108,7 +130,11 @@ async fn runs_of_a_node_that_is_told_to_stop_go_on_elsewhere_within_seconds() {
     let mut times = Vec::new();
     while let Some(seen) = telling.join_next().await {
         let seen = seen.expect("no panic").expect("acknowledged");
-        let story = &stories.iter().find(|(thread, _)| *thread == seen.thread).expect("known").1;
+        let story = &stories
+            .iter()
+            .find(|(thread, _)| *thread == seen.thread)
+            .expect("known")
+            .1;
         seen.is_whole(story);
         times.extend(seen.taken_over_after(stopping));
         let shown = web.run(1, &seen.thread, &seen.run).await;
@@ -116,8 +142,15 @@ async fn runs_of_a_node_that_is_told_to_stop_go_on_elsewhere_within_seconds() {
         assert_eq!(web.talk(2, &seen.thread).await, story.talk());
         web.goes_on(1, &seen.thread).await;
     }
-    eprintln!("stopped after {stopped:.1?}; went on elsewhere: {}", spread(times.clone()));
+    eprintln!(
+        "stopped after {stopped:.1?}; went on elsewhere: {}",
+        spread(times.clone())
+    );
     assert_eq!(times.len(), runs / 2);
-    let longest = if gives_figures() { stopped + HANDED_OVER_WITHIN } else { lease };
+    let longest = if gives_figures() {
+        stopped + HANDED_OVER_WITHIN
+    } else {
+        lease
+    };
     assert!(times.iter().all(|took| *took < longest), "{times:?}");
 }

@@ -35,18 +35,32 @@ async fn many_users_at_once_never_hear_of_a_lock() {
         using.spawn(uses(cluster.web.clone(), user, until));
     }
     tokio::time::sleep(Duration::from_secs(2)).await;
-    let mut reader = Command::new("python3").args(["-c", READER]).arg(&file).stdin(Stdio::piped()).spawn().expect("python3");
+    let mut reader = Command::new("python3")
+        .args(["-c", READER])
+        .arg(&file)
+        .stdin(Stdio::piped())
+        .spawn()
+        .expect("python3");
     tokio::time::sleep(((until - Instant::now()) / 3).min(READS_FOR)).await;
-    let log = || std::fs::metadata(file.with_extension("db-wal")).expect("the log").len();
+    let log = || {
+        std::fs::metadata(file.with_extension("db-wal"))
+            .expect("the log")
+            .len()
+    };
     let beside = log();
     end(&mut reader);
     let requests: u64 = using.join_all().await.into_iter().sum();
     let after = log();
     let (beside_kib, after_kib) = (beside / 1024, after / 1024);
-    eprintln!("{USERS} users, {requests} requests, none failed; the log: {beside_kib} KiB beside a reader, {after_kib} KiB after it");
+    eprintln!(
+        "{USERS} users, {requests} requests, none failed; the log: {beside_kib} KiB beside a reader, {after_kib} KiB after it"
+    );
     assert!(after < LOG_AT_MOST, "{after}");
     let printed = cluster.nodes[0].logs();
-    assert!(!printed.contains("locked") && !printed.contains("busy"), "{printed}");
+    assert!(
+        !printed.contains("locked") && !printed.contains("busy"),
+        "{printed}"
+    );
     assert_eq!(cluster.model.rejections(), 0);
 }
 
@@ -67,7 +81,10 @@ fn database(folder: &Path) -> PathBuf {
 
 fn end(reader: &mut Child) {
     drop(reader.stdin.take());
-    assert!(reader.wait().expect("ended").success(), "the reader could not read");
+    assert!(
+        reader.wait().expect("ended").success(),
+        "the reader could not read"
+    );
 }
 
 /// Talks, looks around and tidies up until it is time; gives the number of requests.
@@ -77,17 +94,43 @@ async fn uses(web: Web, user: u64, until: Instant) -> u64 {
     while Instant::now() < until {
         let thread = web.thread(0).await;
         for turn in 0..1 + dice.below(3) {
-            let story = Story::new(&format!("u{user}t{turn}"), 5 + dice.below(20), dice.millis(5, 40));
-            let story = if dice.happens(500) { story.after_a_tool() } else { story };
-            let seen = tell(web.clone(), 0, thread.clone(), story.clone()).await.expect("acknowledged");
+            let story = Story::new(
+                &format!("u{user}t{turn}"),
+                5 + dice.below(20),
+                dice.millis(5, 40),
+            );
+            let story = if dice.happens(500) {
+                story.after_a_tool()
+            } else {
+                story
+            };
+            let seen = tell(web.clone(), 0, thread.clone(), story.clone())
+                .await
+                .expect("acknowledged");
             seen.is_whole(&story);
             for (method, path, body) in [
-                (Method::POST, "/threads/search".to_owned(), json!({"limit": 20})),
-                (Method::PATCH, format!("/threads/{thread}"), json!({"metadata": {"turn": turn}})),
+                (
+                    Method::POST,
+                    "/threads/search".to_owned(),
+                    json!({"limit": 20}),
+                ),
+                (
+                    Method::PATCH,
+                    format!("/threads/{thread}"),
+                    json!({"metadata": {"turn": turn}}),
+                ),
                 (Method::GET, format!("/threads/{thread}/state"), Value::Null),
-                (Method::POST, format!("/threads/{thread}/history"), json!({"limit": 3})),
+                (
+                    Method::POST,
+                    format!("/threads/{thread}/history"),
+                    json!({"limit": 3}),
+                ),
                 (Method::GET, format!("/threads/{thread}/runs"), Value::Null),
-                (Method::PUT, "/store/items".to_owned(), json!({"namespace": [format!("u{user}")], "key": "k", "value": {"turn": turn}})),
+                (
+                    Method::PUT,
+                    "/store/items".to_owned(),
+                    json!({"namespace": [format!("u{user}")], "key": "k", "value": {"turn": turn}}),
+                ),
             ] {
                 let (status, told) = web.try_ask(0, method, &path, &body).await.expect("answer");
                 assert!(status.is_success(), "{path}: {status} {told}");
@@ -96,10 +139,16 @@ async fn uses(web: Web, user: u64, until: Instant) -> u64 {
             requests += 1;
         }
         if dice.happens(300) {
-            let (status, told) = web.try_ask(0, Method::DELETE, &format!("/threads/{thread}"), &json!({})).await.expect("answer");
+            let (status, told) = web
+                .try_ask(0, Method::DELETE, &format!("/threads/{thread}"), &json!({}))
+                .await
+                .expect("answer");
             assert!(status.is_success(), "{status} {told}");
         } else {
-            assert_eq!(text(&web.get(0, &format!("/threads/{thread}")).await["status"]), "idle");
+            assert_eq!(
+                text(&web.get(0, &format!("/threads/{thread}")).await["status"]),
+                "idle"
+            );
         }
         requests += 2;
     }

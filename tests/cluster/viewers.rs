@@ -26,7 +26,10 @@ async fn viewers_share_a_few_connections_to_the_stream_server() {
     let mut watching = JoinSet::new();
     for place in 0..viewers {
         let node = usize::from(place % 2 == 1);
-        watching.spawn(watch(web.urls[node].clone(), format!("/api/threads/{thread}/runs/{run}/stream")));
+        watching.spawn(watch(
+            web.urls[node].clone(),
+            format!("/api/threads/{thread}/runs/{run}/stream"),
+        ));
     }
     let mut most = 0;
     while !watching.is_empty() {
@@ -39,13 +42,19 @@ async fn viewers_share_a_few_connections_to_the_stream_server() {
     // One is that of who counts.
     assert!(most <= 2 * CONNECTIONS + 1, "{most} connections");
     let (quick, all) = publishes(&web).await;
-    println!("{viewers} viewers, at most {most} connections to Redis, {quick} of {all} batches there within 5 ms");
+    println!(
+        "{viewers} viewers, at most {most} connections to Redis, {quick} of {all} batches there within 5 ms"
+    );
 }
 
 /// Reads a stream to its end; the last of it.
 async fn watch(url: String, path: String) -> String {
     let url = Url::parse(&url).expect("an address");
-    let place = format!("{}:{}", url.host_str().expect("a host"), url.port().expect("a port"));
+    let place = format!(
+        "{}:{}",
+        url.host_str().expect("a host"),
+        url.port().expect("a port")
+    );
     let mut stream = TcpStream::connect(&place).await.expect("connected");
     let request = format!("GET {path} HTTP/1.1\r\nhost: {place}\r\nconnection: close\r\n\r\n");
     stream.write_all(request.as_bytes()).await.expect("asked");
@@ -61,21 +70,40 @@ async fn watch(url: String, path: String) -> String {
 
 /// How many clients Redis has.
 async fn connections() -> u64 {
-    let mut stream = TcpStream::connect(Server::Redis.address()).await.expect("redis");
-    stream.write_all(b"INFO clients\r\nQUIT\r\n").await.expect("asked");
+    let mut stream = TcpStream::connect(Server::Redis.address())
+        .await
+        .expect("redis");
+    stream
+        .write_all(b"INFO clients\r\nQUIT\r\n")
+        .await
+        .expect("asked");
     let mut answer = String::new();
     stream.read_to_string(&mut answer).await.expect("read");
-    let line = answer.lines().find_map(|line| line.strip_prefix("connected_clients:")).expect("the line");
+    let line = answer
+        .lines()
+        .find_map(|line| line.strip_prefix("connected_clients:"))
+        .expect("the line");
     line.trim().parse().expect("a number")
 }
 
 /// How many batches of events Redis had within 5 ms, and how many there were.
 async fn publishes(web: &Web) -> (u64, u64) {
-    let answer = web.client.get(format!("{}/metrics", web.urls[0])).send().await.expect("an answer");
+    let answer = web
+        .client
+        .get(format!("{}/metrics", web.urls[0]))
+        .send()
+        .await
+        .expect("an answer");
     let text = answer.text().await.expect("text");
     let count = |name: &str| {
-        let line = text.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_else(|| panic!("{name} in {text}"));
+        let line = text
+            .lines()
+            .find_map(|line| line.strip_prefix(name))
+            .unwrap_or_else(|| panic!("{name} in {text}"));
         line.trim().parse().expect("a number")
     };
-    (count("deerflow_publish_seconds_bucket{le=\"0.005\"}"), count("deerflow_publish_seconds_count"))
+    (
+        count("deerflow_publish_seconds_bucket{le=\"0.005\"}"),
+        count("deerflow_publish_seconds_count"),
+    )
 }

@@ -8,12 +8,25 @@ use crate::rig::{Answer, MODEL, Rig, body_with, text};
 #[tokio::test]
 async fn an_agent_made_over_http_speaks_with_its_soul_and_knows_its_user() {
     let rig = Rig::with("agents_api: {enabled: true}").await;
-    assert_eq!(rig.get("/api/features").await.ok()["agents_api"]["enabled"], true);
+    assert_eq!(
+        rig.get("/api/features").await.ok()["agents_api"]["enabled"],
+        true
+    );
     let draft = json!({"name": "Scout", "soul": "You look before you leap.", "model": MODEL, "tool_groups": []});
     let made = rig.post("/api/agents", &draft).await;
-    assert_eq!((made.status.as_u16(), &made.json()["name"]), (201, &json!("scout")));
-    rig.put("/api/user-profile", &json!({"content": "I am a cook."})).await.ok();
-    let kept = std::fs::read_to_string(rig.gateway.home().join(".deer-flow/users/default/agents/scout/config.yaml")).expect("a file");
+    assert_eq!(
+        (made.status.as_u16(), &made.json()["name"]),
+        (201, &json!("scout"))
+    );
+    rig.put("/api/user-profile", &json!({"content": "I am a cook."}))
+        .await
+        .ok();
+    let kept = std::fs::read_to_string(
+        rig.gateway
+            .home()
+            .join(".deer-flow/users/default/agents/scout/config.yaml"),
+    )
+    .expect("a file");
     assert!(kept.contains("name: scout"), "{kept}");
     let mut asked = body_with("then say done", json!({}));
     asked["context"]["agent_name"] = json!("scout");
@@ -21,11 +34,17 @@ async fn an_agent_made_over_http_speaks_with_its_soul_and_knows_its_user() {
     rig.run(&thread, &asked).await;
     let request = rig.model.requests().pop().expect("a request");
     let system = text(&request.messages[0]["content"]).to_owned();
-    assert!(system.starts_with("You are scout,") && system.contains("You look before you leap.") && system.contains("I am a cook."));
+    assert!(
+        system.starts_with("You are scout,")
+            && system.contains("You look before you leap.")
+            && system.contains("I am a cook.")
+    );
     let removed = Answer::of(rig.request(Method::DELETE, "/api/agents/scout")).await;
     assert_eq!((removed.status.as_u16(), removed.text.as_str()), (204, ""));
     assert!(text(&rig.get("/api/agents/scout").await.refusal(404)).contains("scout"));
-    let gone = rig.post(&format!("/api/threads/{thread}/runs"), &asked).await;
+    let gone = rig
+        .post(&format!("/api/threads/{thread}/runs"), &asked)
+        .await;
     assert_eq!(gone.status.as_u16(), 404, "{}", gone.text);
 }
 

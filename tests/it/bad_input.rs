@@ -7,7 +7,8 @@ use crate::rig::{Answer, Rig, body, body_with};
 
 /// The routes that read a JSON body, for a thread.
 fn json_routes(thread: &str) -> Vec<String> {
-    let routes = ["/state", "/history", "/runs", "/runs/stream", "/runs/wait"].map(|route| format!("/threads/{thread}{route}"));
+    let routes = ["/state", "/history", "/runs", "/runs/stream", "/runs/wait"]
+        .map(|route| format!("/threads/{thread}{route}"));
     let mut routes = routes.to_vec();
     routes.extend(["/threads", "/threads/search", "/runs/stream", "/runs/wait"].map(str::to_owned));
     routes
@@ -28,16 +29,37 @@ const UUID: &str = "5b0a2b6e-0f04-4a4b-9d0c-3a1f0c6d1e11";
 #[tokio::test]
 async fn a_body_that_is_not_json_is_refused_everywhere() {
     let rig = Rig::start().await;
-    rig.post("/api/threads", &json!({"thread_id": UUID})).await.ok();
+    rig.post("/api/threads", &json!({"thread_id": UUID}))
+        .await
+        .ok();
     let before = sight(&rig, UUID).await;
-    let deep = format!("{{\"metadata\": {{\"a\": {}{}}}}}", "[".repeat(1000), "]".repeat(1000));
-    let bodies: [&[u8]; 7] = [b"{", b"nonsense", b"{\"a\": }", b"[]", b"5", b"\"text\"", b"\xff\xfe{}"];
+    let deep = format!(
+        "{{\"metadata\": {{\"a\": {}{}}}}}",
+        "[".repeat(1000),
+        "]".repeat(1000)
+    );
+    let bodies: [&[u8]; 7] = [
+        b"{",
+        b"nonsense",
+        b"{\"a\": }",
+        b"[]",
+        b"5",
+        b"\"text\"",
+        b"\xff\xfe{}",
+    ];
     for prefix in ["/api", "/api/langgraph", ""] {
         for route in json_routes(UUID) {
             for body in bodies.iter().copied().chain([deep.as_bytes()]) {
-                let answer = rig.post_bytes(&format!("{prefix}{route}"), body.to_vec()).await;
+                let answer = rig
+                    .post_bytes(&format!("{prefix}{route}"), body.to_vec())
+                    .await;
                 let shown = String::from_utf8_lossy(&body[..body.len().min(40)]).into_owned();
-                assert!(matches!(answer.status.as_u16(), 400 | 422), "{prefix}{route} {shown}: {} {}", answer.status, answer.text);
+                assert!(
+                    matches!(answer.status.as_u16(), 400 | 422),
+                    "{prefix}{route} {shown}: {} {}",
+                    answer.status,
+                    answer.text
+                );
                 answer.refusal(answer.status.as_u16());
             }
         }
@@ -68,10 +90,19 @@ async fn a_field_of_the_wrong_type_is_refused_with_its_place() {
         ("on_disconnect", json!(1)),
         ("multitask_strategy", json!({})),
     ] {
-        let answer = rig.post(&format!("/api/threads/{thread}/runs"), &body_with("hi", json!({field: value}))).await;
+        let answer = rig
+            .post(
+                &format!("/api/threads/{thread}/runs"),
+                &body_with("hi", json!({field: value})),
+            )
+            .await;
         assert_eq!(answer.status, 422, "{field}: {}", answer.text);
         let detail = answer.refusal(422);
-        assert_eq!((&detail[0]["loc"][0], &detail[0]["loc"][1]), (&json!("body"), &json!(field)), "{detail}");
+        assert_eq!(
+            (&detail[0]["loc"][0], &detail[0]["loc"][1]),
+            (&json!("body"), &json!(field)),
+            "{detail}"
+        );
     }
     assert_eq!(sight(&rig, &thread).await, before);
 }
@@ -83,16 +114,31 @@ async fn ids_outside_the_alphabet_are_refused_on_every_route() {
     for id in ["a%20b", "a.b", "%C3%BC", "a%00b", "a%2Fb", "%ff", &long] {
         for path in ["", "/state", "/runs", "/runs/x", "/runs/x/stream"] {
             let answer = rig.get(&format!("/api/threads/{id}{path}")).await;
-            assert!(matches!(answer.status.as_u16(), 400 | 404 | 422), "{id}{path}: {} {}", answer.status, answer.text);
+            assert!(
+                matches!(answer.status.as_u16(), 400 | 404 | 422),
+                "{id}{path}: {} {}",
+                answer.status,
+                answer.text
+            );
             answer.refusal(answer.status.as_u16());
         }
         for path in ["/runs", "/runs/stream", "/runs/wait", "/state", "/history"] {
-            let answer = rig.post(&format!("/api/threads/{id}{path}"), &body("hi")).await;
-            assert!(matches!(answer.status.as_u16(), 400 | 404 | 422), "{id}{path}: {} {}", answer.status, answer.text);
+            let answer = rig
+                .post(&format!("/api/threads/{id}{path}"), &body("hi"))
+                .await;
+            assert!(
+                matches!(answer.status.as_u16(), 400 | 404 | 422),
+                "{id}{path}: {} {}",
+                answer.status,
+                answer.text
+            );
             answer.refusal(answer.status.as_u16());
         }
     }
-    assert_eq!(rig.post("/api/threads/search", &json!({})).await.ok(), json!([]));
+    assert_eq!(
+        rig.post("/api/threads/search", &json!({})).await.ok(),
+        json!([])
+    );
 }
 
 #[tokio::test]
@@ -100,11 +146,25 @@ async fn a_run_id_that_is_anything_is_simply_not_found() {
     let rig = Rig::start().await;
     let thread = rig.thread().await;
     let long = "y".repeat(2000);
-    for run in ["nobody", "a%20b", "%2e%2e%2f%2e%2e", "%C3%BC", "'%20or%201=1--", &long] {
+    for run in [
+        "nobody",
+        "a%20b",
+        "%2e%2e%2f%2e%2e",
+        "%C3%BC",
+        "'%20or%201=1--",
+        &long,
+    ] {
         for path in ["", "/stream", "/join"] {
-            rig.get(&format!("/api/threads/{thread}/runs/{run}{path}")).await.refusal(404);
+            rig.get(&format!("/api/threads/{thread}/runs/{run}{path}"))
+                .await
+                .refusal(404);
         }
-        Answer::of(rig.request(Method::POST, &format!("/api/threads/{thread}/runs/{run}/cancel"))).await.refusal(404);
+        Answer::of(rig.request(
+            Method::POST,
+            &format!("/api/threads/{thread}/runs/{run}/cancel"),
+        ))
+        .await
+        .refusal(404);
     }
 }
 
@@ -113,14 +173,32 @@ async fn ten_megabytes_are_taken_and_too_many_are_refused() {
     let rig = Rig::start().await;
     let thread = rig.thread().await;
     let large = "0123456789".repeat(1024 * 1024) + " then say x";
-    let run = rig.background(&thread, &body_with(&large, json!({"stream_mode": "updates"}))).await;
+    let run = rig
+        .background(
+            &thread,
+            &body_with(&large, json!({"stream_mode": "updates"})),
+        )
+        .await;
     assert_eq!(rig.settled(&thread, &run).await, "success");
-    let frames = rig.join(&thread, &run, Some("-1")).await.collect().await.expect("whole stream");
+    let frames = rig
+        .join(&thread, &run, Some("-1"))
+        .await
+        .collect()
+        .await
+        .expect("whole stream");
     assert_eq!(frames.last().map(|frame| frame.name()), Some("end"));
     let before = rig.get(&format!("/api/threads/{thread}/runs")).await.ok();
-    let huge = format!("{{\"metadata\": {{\"a\": \"{}\"}}}}", "x".repeat(30 * 1024 * 1024));
-    rig.post_bytes(&format!("/api/threads/{thread}/runs"), huge).await.refusal(413);
-    assert_eq!(rig.get(&format!("/api/threads/{thread}/runs")).await.ok(), before);
+    let huge = format!(
+        "{{\"metadata\": {{\"a\": \"{}\"}}}}",
+        "x".repeat(30 * 1024 * 1024)
+    );
+    rig.post_bytes(&format!("/api/threads/{thread}/runs"), huge)
+        .await
+        .refusal(413);
+    assert_eq!(
+        rig.get(&format!("/api/threads/{thread}/runs")).await.ok(),
+        before
+    );
     assert_eq!(rig.get("/health").await.status, 200);
 }
 
@@ -132,11 +210,28 @@ async fn the_platform_refuses_in_one_sentence() {
     for (answer, status) in [
         (rig.get(&format!("/threads/{missing}")).await, 404),
         (rig.get("/threads/not-a-uuid").await, 422),
-        (rig.post(&format!("/threads/{missing}/runs"), &run).await, 404),
+        (
+            rig.post(&format!("/threads/{missing}/runs"), &run).await,
+            404,
+        ),
         (rig.post("/runs/wait", &json!({"input": {}})).await, 422),
-        (rig.post("/runs/wait", &json!({"assistant_id": "no-such-graph", "input": {}})).await, 422),
-        (rig.post("/runs/wait", &json!({"assistant_id": missing, "input": {}})).await, 404),
-        (rig.post("/threads/search", &json!({"limit": -5})).await, 422),
+        (
+            rig.post(
+                "/runs/wait",
+                &json!({"assistant_id": "no-such-graph", "input": {}}),
+            )
+            .await,
+            422,
+        ),
+        (
+            rig.post("/runs/wait", &json!({"assistant_id": missing, "input": {}}))
+                .await,
+            404,
+        ),
+        (
+            rig.post("/threads/search", &json!({"limit": -5})).await,
+            422,
+        ),
     ] {
         assert!(answer.refusal(status).is_string(), "{}", answer.text);
     }
@@ -147,13 +242,24 @@ async fn odd_text_comes_back_as_it_was() {
     let rig = Rig::start().await;
     let odd = "nul \u{0} cr \r\n line \u{2028} mark \u{feff} right \u{202e} deer \u{1f98c} high \u{10ffff} then say \u{1f98c}x";
     let run = rig.say(odd).await;
-    assert_eq!(rig.shown_run(&run.thread, &run.run).await["status"], "success");
+    assert_eq!(
+        rig.shown_run(&run.thread, &run.run).await["status"],
+        "success"
+    );
     let told = rig.talk(&run.thread).await;
-    assert_eq!((told[0].1.as_str(), told[1].1.as_str()), (odd, "\u{1f98c}x"));
-    let page = rig.get(&format!("/api/threads/{}/messages/page", run.thread)).await.ok();
+    assert_eq!(
+        (told[0].1.as_str(), told[1].1.as_str()),
+        (odd, "\u{1f98c}x")
+    );
+    let page = rig
+        .get(&format!("/api/threads/{}/messages/page", run.thread))
+        .await
+        .ok();
     assert_eq!(page["data"][0]["content"]["content"][0]["text"], odd);
     let half = r#"{"input": {"messages": [{"role": "user", "content": "\ud800"}]}}"#;
-    let answer = rig.post_bytes(&format!("/api/threads/{}/runs", run.thread), half).await;
+    let answer = rig
+        .post_bytes(&format!("/api/threads/{}/runs", run.thread), half)
+        .await;
     answer.refusal(answer.status.as_u16());
     assert!(answer.status.is_client_error(), "{}", answer.status);
 }

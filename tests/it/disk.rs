@@ -35,14 +35,22 @@ async fn nothing_is_accepted_into_a_removed_database() {
 
     fs::rename(&file, &elsewhere).expect("moved");
     let refused = rig.post("/api/threads", &json!({"metadata": {}})).await;
-    assert!(text(&refused.refusal(503)).contains("database file was removed"), "{}", refused.text);
-    rig.post(&format!("/api/threads/{thread}/runs"), &body("then say x")).await.refusal(503);
+    assert!(
+        text(&refused.refusal(503)).contains("database file was removed"),
+        "{}",
+        refused.text
+    );
+    rig.post(&format!("/api/threads/{thread}/runs"), &body("then say x"))
+        .await
+        .refusal(503);
     rig.post("/threads", &json!({})).await.refusal(503);
     until_ready(&rig, 503, Some("database file was removed")).await;
     assert_eq!(rig.get("/health").await.ok()["status"], "unhealthy");
 
     fs::copy(&elsewhere, &file).expect("copied");
-    rig.post("/api/threads", &json!({"metadata": {}})).await.refusal(503);
+    rig.post("/api/threads", &json!({"metadata": {}}))
+        .await
+        .refusal(503);
     until_ready(&rig, 503, Some("database file was replaced")).await;
 
     fs::rename(&elsewhere, &file).expect("moved back");
@@ -63,23 +71,43 @@ async fn a_removed_data_folder_is_not_ready() {
 /// How this machine lets a process have a small disk of its own, if it does.
 fn own_mounts() -> Option<&'static str> {
     let place = tempfile::tempdir().expect("folder");
-    ["unshare --mount", "unshare --map-root-user --mount"].into_iter().find(|unshare| {
-        let script = format!("{unshare} sh -c 'mount -t tmpfs -o size=1m tmpfs {}'", place.path().display());
-        Command::new("/bin/sh").args(["-c", &script]).output().is_ok_and(|tried| tried.status.success())
-    })
+    ["unshare --mount", "unshare --map-root-user --mount"]
+        .into_iter()
+        .find(|unshare| {
+            let script = format!(
+                "{unshare} sh -c 'mount -t tmpfs -o size=1m tmpfs {}'",
+                place.path().display()
+            );
+            Command::new("/bin/sh")
+                .args(["-c", &script])
+                .output()
+                .is_ok_and(|tried| tried.status.success())
+        })
 }
 
 /// A gateway whose data folder is a small disk, seen from outside at the path.
 async fn on_small_disk(unshare: &str, home: &Path) -> (Rig, PathBuf) {
     let binary = deerflow_binary().expect("built");
     fs::create_dir(home.join(".deer-flow")).expect("folder");
-    let mount = format!("mount -t tmpfs -o size={DISK_MIB}m tmpfs \"$DEER_FLOW_HOME\" && exec \"{}\" serve", binary.display());
-    fs::write(home.join("serve"), format!("exec {unshare} sh -c '{mount}'")).expect("script");
-    let options =
-        |base_url: &str| GatewayOptions { home: Some(home.to_owned()), ..GatewayOptions::new("/bin/sh".into(), config(base_url, "")) };
+    let mount = format!(
+        "mount -t tmpfs -o size={DISK_MIB}m tmpfs \"$DEER_FLOW_HOME\" && exec \"{}\" serve",
+        binary.display()
+    );
+    fs::write(
+        home.join("serve"),
+        format!("exec {unshare} sh -c '{mount}'"),
+    )
+    .expect("script");
+    let options = |base_url: &str| GatewayOptions {
+        home: Some(home.to_owned()),
+        ..GatewayOptions::new("/bin/sh".into(), config(base_url, ""))
+    };
     let rig = Rig::launched(options).await;
     let pid = rig.gateway.pid().expect("running");
-    let disk = PathBuf::from(format!("/proc/{pid}/root{}", home.join(".deer-flow").display()));
+    let disk = PathBuf::from(format!(
+        "/proc/{pid}/root{}",
+        home.join(".deer-flow").display()
+    ));
     (rig, disk)
 }
 
@@ -109,26 +137,49 @@ async fn a_full_disk_takes_deletes_and_ends_and_recovers() {
     assert_eq!(allocated(&reserve), RESERVE);
     let over = rig.say("then say x").await;
     let thread = rig.thread().await;
-    let run = rig.background(&thread, &body("[[hold 0]] then say kept")).await;
-    until("the run at work", async || (rig.shown_run(&thread, &run).await["status"] == "running").then_some(())).await;
+    let run = rig
+        .background(&thread, &body("[[hold 0]] then say kept"))
+        .await;
+    until("the run at work", async || {
+        (rig.shown_run(&thread, &run).await["status"] == "running").then_some(())
+    })
+    .await;
 
     fill(&disk.join("filler"));
-    let create = async || rig.post("/api/threads", &json!({"metadata": {"text": "x".repeat(100_000)}})).await;
-    until("a refusal", async || (create().await.status != 200).then_some(())).await;
+    let create = async || {
+        rig.post(
+            "/api/threads",
+            &json!({"metadata": {"text": "x".repeat(100_000)}}),
+        )
+        .await
+    };
+    until("a refusal", async || {
+        (create().await.status != 200).then_some(())
+    })
+    .await;
     assert!(text(&create().await.refusal(507)).contains("disk full"));
     until_ready(&rig, 503, Some("disk full")).await;
     assert_eq!(allocated(&reserve), 0);
 
     let form = "--x\r\nContent-Disposition: form-data; name=\"files\"; filename=\"a.txt\"\r\n\r\nhello\r\n--x--\r\n";
     let upload = rig.request(Method::POST, &format!("/api/threads/{thread}/uploads"));
-    let upload = upload.header("content-type", "multipart/form-data; boundary=x").body(form);
+    let upload = upload
+        .header("content-type", "multipart/form-data; boundary=x")
+        .body(form);
     assert!(text(&Answer::of(upload).await.refusal(507)).contains("disk full"));
 
     // What was accepted ends, and what frees space is taken.
     rig.model.release();
     assert_eq!(rig.settled(&thread, &run).await, "success");
-    assert_eq!(rig.delete(&format!("/api/threads/{}", over.thread)).await.status, 200);
-    rig.get(&format!("/api/threads/{}", over.thread)).await.refusal(404);
+    assert_eq!(
+        rig.delete(&format!("/api/threads/{}", over.thread))
+            .await
+            .status,
+        200
+    );
+    rig.get(&format!("/api/threads/{}", over.thread))
+        .await
+        .refusal(404);
     create().await.refusal(507);
     until_ready(&rig, 503, Some("disk full")).await;
 
@@ -136,6 +187,8 @@ async fn a_full_disk_takes_deletes_and_ends_and_recovers() {
     until_ready(&rig, 200, None).await;
     assert_eq!(create().await.status, 200);
     assert_eq!(allocated(&reserve), RESERVE);
-    let last: Value = rig.shown_run(&thread, &rig.run(&thread, &body("then say on")).await.run).await;
+    let last: Value = rig
+        .shown_run(&thread, &rig.run(&thread, &body("then say on")).await.run)
+        .await;
     assert_eq!(last["status"], "success");
 }

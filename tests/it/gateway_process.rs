@@ -6,14 +6,22 @@ use crate::rig::until;
 
 /// A process that takes `serve` and is healthy at once.
 async fn launch(home: &std::path::Path) -> GatewayProcess {
-    let stand_in = format!("echo started; exec '{}' --port $GATEWAY_PORT", env!("CARGO_BIN_EXE_scripted-openai"));
+    let stand_in = format!(
+        "echo started; exec '{}' --port $GATEWAY_PORT",
+        env!("CARGO_BIN_EXE_scripted-openai")
+    );
     std::fs::write(home.join("serve"), stand_in).expect("script");
-    let options = GatewayOptions { home: Some(home.to_owned()), ..GatewayOptions::new("/bin/sh".into(), "") };
+    let options = GatewayOptions {
+        home: Some(home.to_owned()),
+        ..GatewayOptions::new("/bin/sh".into(), "")
+    };
     GatewayProcess::launch(options).await.expect("healthy")
 }
 
 async fn healthy(gateway: &GatewayProcess) -> bool {
-    reqwest::get(format!("{}/health", gateway.base_url())).await.is_ok_and(|answer| answer.status() == 200)
+    reqwest::get(format!("{}/health", gateway.base_url()))
+        .await
+        .is_ok_and(|answer| answer.status() == 200)
 }
 
 #[tokio::test]
@@ -34,10 +42,19 @@ async fn a_killed_gateway_comes_back_on_the_same_home_and_port() {
 async fn a_stopped_gateway_leaves_its_output_and_its_status() {
     let home = tempfile::tempdir().expect("home");
     let mut gateway = launch(home.path()).await;
-    until("its last word at the start", async || gateway.logs().contains("scripted model on").then_some(())).await;
+    until("its last word at the start", async || {
+        gateway.logs().contains("scripted model on").then_some(())
+    })
+    .await;
     let status = gateway.terminate().await.expect("stopped");
     assert!(!status.success());
-    assert!(gateway.logs().starts_with("started\nscripted model on http://127.0.0.1:"), "{}", gateway.logs());
+    assert!(
+        gateway
+            .logs()
+            .starts_with("started\nscripted model on http://127.0.0.1:"),
+        "{}",
+        gateway.logs()
+    );
     assert!(gateway.terminate().await.is_err());
 }
 
@@ -53,5 +70,7 @@ async fn a_dropped_gateway_is_killed() {
             tokio::task::yield_now().await;
         }
     };
-    tokio::time::timeout(std::time::Duration::from_secs(10), dead).await.unwrap_or_else(|_| panic!("{pid} lives on"));
+    tokio::time::timeout(std::time::Duration::from_secs(10), dead)
+        .await
+        .unwrap_or_else(|_| panic!("{pid} lives on"));
 }

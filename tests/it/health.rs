@@ -10,10 +10,21 @@ async fn a_healthy_gateway_says_so_in_deerflows_words() {
     let rig = Rig::start().await;
     for (path, word) in [("/health", "healthy"), ("/ready", "ready")] {
         let said = rig.get(path).await.ok();
-        assert_eq!((&said["status"], &said["service"]), (&json!(word), &json!("deer-flow-gateway")));
-        let states = ["database", "stream_bridge", "lease"].map(|part| said["checks"][part]["state"].clone());
-        assert_eq!(states, ["ok", "ok", "ok"].map(|state| json!(state)), "{said}");
-        assert!(said["checks"]["database"]["latency_ms"].is_number(), "{said}");
+        assert_eq!(
+            (&said["status"], &said["service"]),
+            (&json!(word), &json!("deer-flow-gateway"))
+        );
+        let states = ["database", "stream_bridge", "lease"]
+            .map(|part| said["checks"][part]["state"].clone());
+        assert_eq!(
+            states,
+            ["ok", "ok", "ok"].map(|state| json!(state)),
+            "{said}"
+        );
+        assert!(
+            said["checks"]["database"]["latency_ms"].is_number(),
+            "{said}"
+        );
     }
 }
 
@@ -22,7 +33,11 @@ async fn every_prefix_leads_to_the_same_threads() {
     let rig = Rig::start().await;
     let thread = rig.thread().await;
     for prefix in ["/api", "/api/langgraph", ""] {
-        assert_eq!(rig.get(&format!("{prefix}/threads/{thread}")).await.ok()["thread_id"], *thread, "{prefix}");
+        assert_eq!(
+            rig.get(&format!("{prefix}/threads/{thread}")).await.ok()["thread_id"],
+            *thread,
+            "{prefix}"
+        );
     }
 }
 
@@ -31,6 +46,8 @@ async fn an_unknown_route_is_a_json_404_and_a_wrong_method_a_json_405() {
     let rig = Rig::start().await;
     for prefix in ["/api", "/api/langgraph", ""] {
         rig.get(&format!("{prefix}/nowhere")).await.refusal(404);
-        Answer::of(rig.request(Method::PUT, &format!("{prefix}/threads/search"))).await.refusal(405);
+        Answer::of(rig.request(Method::PUT, &format!("{prefix}/threads/search")))
+            .await
+            .refusal(405);
     }
 }

@@ -32,31 +32,56 @@ fn write(rig: &Rig, servers: &Value) {
 }
 
 fn written(rig: &Rig) -> Value {
-    let text = std::fs::read_to_string(rig.gateway.home().join("extensions_config.json")).expect("read");
+    let text =
+        std::fs::read_to_string(rig.gateway.home().join("extensions_config.json")).expect("read");
     serde_json::from_str(&text).expect("json")
 }
 
 /// The results of the calls of a run.
 async fn results(rig: &Rig, request: &str) -> Vec<Value> {
     let run = rig.say(&format!("{request} then say done")).await;
-    assert_eq!(rig.shown_run(&run.thread, &run.run).await["status"], "success", "{request}");
+    assert_eq!(
+        rig.shown_run(&run.thread, &run.run).await["status"],
+        "success",
+        "{request}"
+    );
     let values = run.last_values();
-    list(&values["messages"]).iter().filter(|message| message["type"] == "tool").cloned().collect()
+    list(&values["messages"])
+        .iter()
+        .filter(|message| message["type"] == "tool")
+        .cloned()
+        .collect()
 }
 
 fn offered(rig: &Rig) -> Vec<String> {
-    let asked = rig.model.requests().into_iter().rev().find(|request| !request.tools.is_empty()).expect("a request with tools");
+    let asked = rig
+        .model
+        .requests()
+        .into_iter()
+        .rev()
+        .find(|request| !request.tools.is_empty())
+        .expect("a request with tools");
     asked.tools
 }
 
 #[tokio::test]
 async fn a_tool_is_called_and_the_file_changes_what_there_is() {
-    let rig = rig("", &json!({"shell": entry(), "dead": {"command": "/does/not/exist"}})).await;
+    let rig = rig(
+        "",
+        &json!({"shell": entry(), "dead": {"command": "/does/not/exist"}}),
+    )
+    .await;
     let result = &results(&rig, "[[tool:shell_say {}]]").await[0];
     let said = words(result);
-    assert_eq!((result["status"].as_str(), result["name"].as_str()), (Some("success"), Some("shell_say")));
+    assert_eq!(
+        (result["status"].as_str(), result["name"].as_str()),
+        (Some("success"), Some("shell_say"))
+    );
     assert!(said.contains("word canary-word at /mcp"), "{said}");
-    assert!(!said.contains("<system>"), "a server's words do not speak for the system: {said}");
+    assert!(
+        !said.contains("<system>"),
+        "a server's words do not speak for the system: {said}"
+    );
     write(&rig, &json!({}));
     let gone = &results(&rig, "[[ghost:shell_say {}]]").await[0];
     assert!(words(gone).contains("is not a tool"), "{gone}");
@@ -68,40 +93,125 @@ async fn servers_are_shown_changed_and_switched_over_http_without_their_secrets(
     let rig = rig("", &json!({"shell": entry()})).await;
     let shown = rig.get("/api/mcp/config").await.ok();
     let server = &shown["mcp_servers"]["shell"];
-    assert_eq!((&server["env"]["WORD"], &server["type"], &server["enabled"]), (&json!("***"), &json!("stdio"), &json!(true)));
+    assert_eq!(
+        (&server["env"]["WORD"], &server["type"], &server["enabled"]),
+        (&json!("***"), &json!("stdio"), &json!(true))
+    );
     rig.put("/api/mcp/config", &shown).await.ok();
-    assert_eq!(written(&rig)["mcpServers"]["shell"]["env"], json!({"WORD": "$MCP_WORD"}));
-    assert_eq!((&written(&rig)["zebra"], &written(&rig)["mcpServers"]["shell"]["kept"]), (&json!(1), &json!({"by": "hand"})));
+    assert_eq!(
+        written(&rig)["mcpServers"]["shell"]["env"],
+        json!({"WORD": "$MCP_WORD"})
+    );
+    assert_eq!(
+        (
+            &written(&rig)["zebra"],
+            &written(&rig)["mcpServers"]["shell"]["kept"]
+        ),
+        (&json!(1), &json!({"by": "hand"}))
+    );
     assert_eq!(results(&rig, "[[tool:shell_say {}]]").await.len(), 1);
 
-    rig.patch("/api/mcp/config", &json!({"server_name": "shell", "enabled": false})).await.ok();
+    rig.patch(
+        "/api/mcp/config",
+        &json!({"server_name": "shell", "enabled": false}),
+    )
+    .await
+    .ok();
     let gone = &results(&rig, "[[ghost:shell_say {}]]").await[0];
     assert!(words(gone).contains("is not a tool"), "{gone}");
-    rig.patch("/api/mcp/config", &json!({"server_name": "shell", "enabled": true})).await.ok();
-    assert_eq!(rig.post("/api/mcp/cache/reset", &json!({})).await.ok()["success"], true);
+    rig.patch(
+        "/api/mcp/config",
+        &json!({"server_name": "shell", "enabled": true}),
+    )
+    .await
+    .ok();
+    assert_eq!(
+        rig.post("/api/mcp/cache/reset", &json!({})).await.ok()["success"],
+        true
+    );
     assert_eq!(results(&rig, "[[tool:shell_say {}]]").await.len(), 1);
 
     let status = async |answer: crate::rig::Answer| answer.status.as_u16();
-    let put = async |server: Value| status(rig.put("/api/mcp/config", &json!({"mcp_servers": {"new": server}})).await).await;
+    let put = async |server: Value| {
+        status(
+            rig.put("/api/mcp/config", &json!({"mcp_servers": {"new": server}}))
+                .await,
+        )
+        .await
+    };
     assert_eq!(put(json!({"command": "bash"})).await, 400);
-    assert_eq!(put(json!({"command": "npx", "args": ["-c", "id"]})).await, 400);
-    assert_eq!(put(json!({"command": "npx", "env": {"NODE_OPTIONS": "x"}})).await, 400);
-    assert_eq!(put(json!({"command": "npx", "env": {"KEY": "***"}})).await, 400);
-    assert_eq!(put(json!({"command": "npx", "args": ["-y", "./here"]})).await, 400);
-    assert_eq!(put(json!({"command": "npx", "args": ["-y", "pkg"], "starts_in_workspace": true})).await, 400);
+    assert_eq!(
+        put(json!({"command": "npx", "args": ["-c", "id"]})).await,
+        400
+    );
+    assert_eq!(
+        put(json!({"command": "npx", "env": {"NODE_OPTIONS": "x"}})).await,
+        400
+    );
+    assert_eq!(
+        put(json!({"command": "npx", "env": {"KEY": "***"}})).await,
+        400
+    );
+    assert_eq!(
+        put(json!({"command": "npx", "args": ["-y", "./here"]})).await,
+        400
+    );
+    assert_eq!(
+        put(json!({"command": "npx", "args": ["-y", "pkg"], "starts_in_workspace": true})).await,
+        400
+    );
     let mut moved = shown["mcp_servers"].clone();
     moved["shell"]["cwd"] = "/tmp".into();
-    assert_eq!(status(rig.put("/api/mcp/config", &json!({"mcp_servers": moved})).await).await, 400);
-    assert_eq!(put(json!({"command": "npx", "tool_call_timeout": 0})).await, 422);
+    assert_eq!(
+        status(
+            rig.put("/api/mcp/config", &json!({"mcp_servers": moved}))
+                .await
+        )
+        .await,
+        400
+    );
+    assert_eq!(
+        put(json!({"command": "npx", "tool_call_timeout": 0})).await,
+        422
+    );
     assert_eq!(put(json!("text")).await, 422);
-    for body in [json!({}), json!({"mcp_servers": []}), json!({"mcp_servers": null})] {
-        assert_eq!(status(rig.put("/api/mcp/config", &body).await).await, 422, "{body}");
+    for body in [
+        json!({}),
+        json!({"mcp_servers": []}),
+        json!({"mcp_servers": null}),
+    ] {
+        assert_eq!(
+            status(rig.put("/api/mcp/config", &body).await).await,
+            422,
+            "{body}"
+        );
     }
-    for body in [json!({}), json!({"server_name": 5, "enabled": "x"}), json!({"server_name": "", "enabled": true})] {
-        assert_eq!(status(rig.patch("/api/mcp/config", &body).await).await, 422, "{body}");
+    for body in [
+        json!({}),
+        json!({"server_name": 5, "enabled": "x"}),
+        json!({"server_name": "", "enabled": true}),
+    ] {
+        assert_eq!(
+            status(rig.patch("/api/mcp/config", &body).await).await,
+            422,
+            "{body}"
+        );
     }
-    assert_eq!(status(rig.patch("/api/mcp/config", &json!({"server_name": "none", "enabled": true})).await).await, 404);
-    assert!(written(&rig)["mcpServers"]["shell"].is_object(), "what was refused changed nothing");
+    assert_eq!(
+        status(
+            rig.patch(
+                "/api/mcp/config",
+                &json!({"server_name": "none", "enabled": true})
+            )
+            .await
+        )
+        .await,
+        404
+    );
+    assert!(
+        written(&rig)["mcpServers"]["shell"].is_object(),
+        "what was refused changed nothing"
+    );
 }
 
 #[tokio::test]
@@ -109,9 +219,19 @@ async fn a_model_finds_deferred_tools_before_it_sees_them() {
     let rig = rig("tool_search: {enabled: true}\n", &json!({"shell": entry()})).await;
     let blind = &results(&rig, "[[ghost:shell_say {}]]").await[0];
     assert!(words(blind).contains("is not loaded"), "{blind}");
-    assert!(offered(&rig).contains(&"tool_search".to_owned()) && !offered(&rig).contains(&"shell_say".to_owned()));
-    let found = results(&rig, "[[tool:tool_search {\"query\": \"+shell word\"}]] [[tool:shell_say {}]]").await;
-    assert!(words(&found[0]).contains("Says a word.") && words(&found[1]).contains("canary-word"), "{found:?}");
+    assert!(
+        offered(&rig).contains(&"tool_search".to_owned())
+            && !offered(&rig).contains(&"shell_say".to_owned())
+    );
+    let found = results(
+        &rig,
+        "[[tool:tool_search {\"query\": \"+shell word\"}]] [[tool:shell_say {}]]",
+    )
+    .await;
+    assert!(
+        words(&found[0]).contains("Says a word.") && words(&found[1]).contains("canary-word"),
+        "{found:?}"
+    );
     assert!(offered(&rig).contains(&"shell_say".to_owned()));
 }
 
@@ -123,15 +243,27 @@ async fn no_server_outlives_its_thread_or_the_gateway() {
     let run = rig.say("[[tool:shell_say {}]] then say done").await;
     let other = rig.say("[[tool:shell_say {}]] then say done").await;
     let pid_of = |thread: &str| {
-        let place = format!(".deer-flow/users/default/threads/{thread}/user-data/workspace/server.pid");
+        let place =
+            format!(".deer-flow/users/default/threads/{thread}/user-data/workspace/server.pid");
         std::fs::read_to_string(rig.gateway.home().join(place)).expect("the server wrote its id")
     };
-    let is_there = |pid: &str| std::fs::read_to_string(format!("/proc/{}/stat", pid.trim())).is_ok_and(|stat| !stat.contains(") Z "));
+    let is_there = |pid: &str| {
+        std::fs::read_to_string(format!("/proc/{}/stat", pid.trim()))
+            .is_ok_and(|stat| !stat.contains(") Z "))
+    };
     let (pid, others) = (pid_of(&run.thread), pid_of(&other.thread));
     assert!(is_there(&pid) && is_there(&others));
-    rig.delete(&format!("/api/threads/{}", run.thread)).await.ok();
-    until("the server of the deleted thread to end", async || (!is_there(&pid)).then_some(())).await;
+    rig.delete(&format!("/api/threads/{}", run.thread))
+        .await
+        .ok();
+    until("the server of the deleted thread to end", async || {
+        (!is_there(&pid)).then_some(())
+    })
+    .await;
     assert!(is_there(&others));
     rig.gateway.terminate().await.expect("stopped");
-    until("the server to end", async || (!is_there(&others)).then_some(())).await;
+    until("the server to end", async || {
+        (!is_there(&others)).then_some(())
+    })
+    .await;
 }

@@ -3,7 +3,10 @@
 use crate::rig::{Rig, config, list, until};
 
 fn with_second_model(rig: &Rig) -> String {
-    let entry = format!("  - {{name: second, use: openai, model: m, api_key: k, base_url: '{}'}}\ntool_groups:", rig.model.base_url);
+    let entry = format!(
+        "  - {{name: second, use: openai, model: m, api_key: k, base_url: '{}'}}\ntool_groups:",
+        rig.model.base_url
+    );
     config(&rig.model.base_url, "").replacen("tool_groups:", &entry, 1)
 }
 
@@ -23,29 +26,56 @@ async fn a_new_model_is_there_without_a_restart() {
     let rig = Rig::start().await;
     assert_eq!(model_count(&rig).await, 1);
     edit(&rig, &with_second_model(&rig));
-    until("the second model", async || (model_count(&rig).await == 2).then_some(())).await;
+    until("the second model", async || {
+        (model_count(&rig).await == 2).then_some(())
+    })
+    .await;
     let thread = rig.thread().await;
-    let body = crate::rig::body_with("then say x", serde_json::json!({"context": {"model_name": "second"}}));
+    let body = crate::rig::body_with(
+        "then say x",
+        serde_json::json!({"context": {"model_name": "second"}}),
+    );
     let run = rig.run(&thread, &body).await;
     assert_eq!(rig.shown_run(&thread, &run.run).await["status"], "success");
-    assert_eq!(rig.model.requests().last().and_then(|request| request.model.clone()).as_deref(), Some("m"));
+    assert_eq!(
+        rig.model
+            .requests()
+            .last()
+            .and_then(|request| request.model.clone())
+            .as_deref(),
+        Some("m")
+    );
 }
 
 #[tokio::test]
 async fn a_broken_edit_is_logged_and_the_last_good_configuration_serves_on() {
     let rig = Rig::start().await;
-    for broken in ["models: [", "models: 5\n", "models:\n  - {name: x, use: openai, model: m, stream_chunk_timeout: -1}\n"] {
+    for broken in [
+        "models: [",
+        "models: 5\n",
+        "models:\n  - {name: x, use: openai, model: m, stream_chunk_timeout: -1}\n",
+    ] {
         let lines = rig.gateway.logs().lines().count();
         edit(&rig, broken);
         until(&format!("a word about {broken:?}"), async || {
             let logs = rig.gateway.logs();
-            logs.lines().skip(lines).any(|line| line.contains("config")).then_some(())
+            logs.lines()
+                .skip(lines)
+                .any(|line| line.contains("config"))
+                .then_some(())
         })
         .await;
         assert_eq!(model_count(&rig).await, 1, "{broken:?}");
         let run = rig.say("then say x").await;
-        assert_eq!(rig.shown_run(&run.thread, &run.run).await["status"], "success", "{broken:?}");
+        assert_eq!(
+            rig.shown_run(&run.thread, &run.run).await["status"],
+            "success",
+            "{broken:?}"
+        );
     }
     edit(&rig, &with_second_model(&rig));
-    until("the mended configuration", async || (model_count(&rig).await == 2).then_some(())).await;
+    until("the mended configuration", async || {
+        (model_count(&rig).await == 2).then_some(())
+    })
+    .await;
 }

@@ -10,9 +10,24 @@ async fn after_a_power_cut_every_run_goes_on_to_its_end() {
     let mut cut = Vec::new();
     for n in 0..3 {
         let thread = rig.thread().await;
-        let mut stream = rig.stream(&thread, &body(&format!("[[slow 100x1ms]][[hold 5]] message {n}"))).await;
-        let metadata = stream.next_frame().await.expect("frame").expect("open").json().expect("json");
-        stream.next_named("messages").await.expect("frame").expect("open");
+        let mut stream = rig
+            .stream(
+                &thread,
+                &body(&format!("[[slow 100x1ms]][[hold 5]] message {n}")),
+            )
+            .await;
+        let metadata = stream
+            .next_frame()
+            .await
+            .expect("frame")
+            .expect("open")
+            .json()
+            .expect("json");
+        stream
+            .next_named("messages")
+            .await
+            .expect("frame")
+            .expect("open");
         cut.push((thread, text(&metadata["run_id"]).to_owned(), stream));
     }
     let done = rig.say("then say x").await;
@@ -29,16 +44,39 @@ async fn after_a_power_cut_every_run_goes_on_to_its_end() {
     rig.model.release();
     let answer: String = (0..100).map(|piece| format!("tok{piece} ")).collect();
     for (n, (thread, run, _)) in cut.iter().enumerate() {
-        let frames = rig.join(thread, run, Some("-1")).await.collect().await.expect("an answer that ends");
-        assert_eq!(frames.last().map(|frame| frame.name()), Some("end"), "{frames:?}");
+        let frames = rig
+            .join(thread, run, Some("-1"))
+            .await
+            .collect()
+            .await
+            .expect("an answer that ends");
+        assert_eq!(
+            frames.last().map(|frame| frame.name()),
+            Some("end"),
+            "{frames:?}"
+        );
         assert_eq!(rig.shown_run(thread, run).await["status"], "success");
         let question = format!("[[slow 100x1ms]][[hold 5]] message {n}");
-        assert_eq!(rig.talk(thread).await, said(&[("human", &question), ("ai", &answer)]), "nothing is lost or said twice");
+        assert_eq!(
+            rig.talk(thread).await,
+            said(&[("human", &question), ("ai", &answer)]),
+            "nothing is lost or said twice"
+        );
         let next = rig.run(thread, &body("then say on")).await;
         assert_eq!(rig.shown_run(thread, &next.run).await["status"], "success");
-        assert_eq!(rig.talk(thread).await.last().map(|last| last.1.clone()).as_deref(), Some("on"));
+        assert_eq!(
+            rig.talk(thread)
+                .await
+                .last()
+                .map(|last| last.1.clone())
+                .as_deref(),
+            Some("on")
+        );
     }
-    assert_eq!(rig.shown_run(&done.thread, &done.run).await["status"], "success");
+    assert_eq!(
+        rig.shown_run(&done.thread, &done.run).await["status"],
+        "success"
+    );
     assert_eq!(rig.talk(&done.thread).await.len(), 2);
     assert_eq!(rig.model.rejections(), 0);
 }
@@ -47,35 +85,64 @@ async fn after_a_power_cut_every_run_goes_on_to_its_end() {
 async fn a_run_accepted_in_the_moment_of_the_power_cut_is_executed_afterwards() {
     let mut rig = Rig::start().await;
     let thread = rig.thread().await;
-    let run = rig.background(&thread, &body("[[delay 500]] then say kept")).await;
+    let run = rig
+        .background(&thread, &body("[[delay 500]] then say kept"))
+        .await;
     rig.gateway.kill9().await.expect("killed");
     rig.gateway.restart().await.expect("healthy again");
     assert_eq!(rig.settled(&thread, &run).await, "success");
-    assert_eq!(rig.talk(&thread).await, said(&[("human", "[[delay 500]] then say kept"), ("ai", "kept")]));
+    assert_eq!(
+        rig.talk(&thread).await,
+        said(&[("human", "[[delay 500]] then say kept"), ("ai", "kept")])
+    );
 }
 
 #[tokio::test]
 async fn a_run_that_wants_no_recovery_is_an_error_after_a_power_cut_and_keeps_its_input() {
     let mut rig = Rig::start().await;
     let thread = rig.thread().await;
-    let run = rig.background(&thread, &body_with("[[delay 60000]] once only", json!({"recovery": "fail"}))).await;
+    let run = rig
+        .background(
+            &thread,
+            &body_with("[[delay 60000]] once only", json!({"recovery": "fail"})),
+        )
+        .await;
     rig.gateway.kill9().await.expect("killed");
     rig.gateway.restart().await.expect("healthy again");
     assert_eq!(rig.settled(&thread, &run).await, "error");
     assert!(rig.shown_run(&thread, &run).await["error"].is_string());
-    assert_eq!(rig.talk(&thread).await, said(&[("human", "[[delay 60000]] once only")]));
+    assert_eq!(
+        rig.talk(&thread).await,
+        said(&[("human", "[[delay 60000]] once only")])
+    );
 }
 
 #[tokio::test]
 async fn a_second_signal_ends_the_process_at_once_and_its_run_goes_on_at_the_next_start() {
     let mut rig = Rig::patient().await;
     let thread = rig.thread().await;
-    let run = rig.background(&thread, &body("[[slow 200x1ms]][[hold 5]]")).await;
+    let run = rig
+        .background(&thread, &body("[[slow 200x1ms]][[hold 5]]"))
+        .await;
     let mut viewer = rig.join(&thread, &run, None).await;
-    viewer.next_named("messages").await.expect("frame").expect("open");
+    viewer
+        .next_named("messages")
+        .await
+        .expect("frame")
+        .expect("open");
     rig.gateway.ask_to_stop().expect("asked");
-    until("the first signal", async || rig.gateway.logs().contains("a second signal ends the process at once").then_some(())).await;
-    let status = rig.gateway.terminate().await.expect("stopped long before its grace is over");
+    until("the first signal", async || {
+        rig.gateway
+            .logs()
+            .contains("a second signal ends the process at once")
+            .then_some(())
+    })
+    .await;
+    let status = rig
+        .gateway
+        .terminate()
+        .await
+        .expect("stopped long before its grace is over");
     assert_eq!(status.code(), Some(130), "{status}");
     rig.gateway.restart().await.expect("healthy again");
     rig.model.release();
@@ -88,7 +155,11 @@ async fn a_polite_stop_gives_runs_back_to_the_next_process() {
     let thread = rig.thread().await;
     let run = rig.background(&thread, &body("[[slow 2000x20ms]]")).await;
     let mut viewer = rig.join(&thread, &run, None).await;
-    viewer.next_named("messages").await.expect("frame").expect("open");
+    viewer
+        .next_named("messages")
+        .await
+        .expect("frame")
+        .expect("open");
     let status = rig.gateway.terminate().await.expect("stopped in time");
     assert!(status.success(), "{status}\n{}", rig.gateway.logs());
     // A clean end, or one with `end`, would look to clients as if the answer were complete.
@@ -101,11 +172,24 @@ async fn a_polite_stop_gives_runs_back_to_the_next_process() {
     }
     rig.gateway.restart().await.expect("healthy again");
     let mut viewer = rig.join(&thread, &run, Some("-1")).await;
-    viewer.next_named("messages").await.expect("frame").expect("open");
+    viewer
+        .next_named("messages")
+        .await
+        .expect("frame")
+        .expect("open");
     assert_eq!(rig.shown_run(&thread, &run).await["status"], "running");
-    rig.post(&format!("/api/threads/{thread}/runs/{run}/cancel?wait=true"), &json!({})).await;
+    rig.post(
+        &format!("/api/threads/{thread}/runs/{run}/cancel?wait=true"),
+        &json!({}),
+    )
+    .await;
     assert_eq!(rig.settled(&thread, &run).await, "interrupted");
-    rig.post(&format!("/api/threads/{thread}/runs/wait"), &body("then say on")).await.ok();
+    rig.post(
+        &format!("/api/threads/{thread}/runs/wait"),
+        &body("then say on"),
+    )
+    .await
+    .ok();
 }
 
 #[tokio::test]
@@ -122,12 +206,20 @@ async fn everything_is_read_back_after_a_restart() {
     for path in &paths {
         before.push(rig.get(path).await.ok());
     }
-    let history = rig.post(&format!("/api/threads/{}/history", run.thread), &json!({})).await.ok();
+    let history = rig
+        .post(&format!("/api/threads/{}/history", run.thread), &json!({}))
+        .await
+        .ok();
     rig.gateway.restart().await.expect("healthy again");
     for (path, before) in paths.iter().zip(before) {
         assert_eq!(rig.get(path).await.ok(), before, "{path}");
     }
-    assert_eq!(rig.post(&format!("/api/threads/{}/history", run.thread), &json!({})).await.ok(), history);
+    assert_eq!(
+        rig.post(&format!("/api/threads/{}/history", run.thread), &json!({}))
+            .await
+            .ok(),
+        history
+    );
 }
 
 #[tokio::test]
@@ -146,35 +238,76 @@ async fn what_waited_at_a_power_cut_begins_afterwards_in_its_order() {
     for run in &runs {
         assert_eq!(rig.settled(&thread, run).await, "success");
     }
-    let said: Vec<String> = rig.talk(&thread).await.into_iter().map(|(_, said)| said).collect();
-    assert_eq!(said, ["[[hold 0]] then say a", "a", "then say b", "b", "then say c", "c"]);
+    let said: Vec<String> = rig
+        .talk(&thread)
+        .await
+        .into_iter()
+        .map(|(_, said)| said)
+        .collect();
+    assert_eq!(
+        said,
+        [
+            "[[hold 0]] then say a",
+            "a",
+            "then say b",
+            "b",
+            "then say c",
+            "c"
+        ]
+    );
 }
 
 #[tokio::test]
 async fn no_tool_call_is_made_twice_however_often_the_power_is_cut() {
     const CALLS: usize = 60;
     // So many calls of one tool, and writes of unknown outcome, are no fault here.
-    let mut rig = Rig::with("loop_detection: {enabled: false}\nread_before_write: {enabled: false}").await;
+    let mut rig =
+        Rig::with("loop_detection: {enabled: false}\nread_before_write: {enabled: false}").await;
     let thread = rig.thread().await;
     let path = "/mnt/user-data/workspace/log";
-    let call = |n: usize| format!("[[tool:write_file {}]]", json!({"path": path, "content": format!("{n};"), "append": true}));
+    let call = |n: usize| {
+        format!(
+            "[[tool:write_file {}]]",
+            json!({"path": path, "content": format!("{n};"), "append": true})
+        )
+    };
     let calls: String = (0..CALLS).map(call).collect();
-    let run = rig.background(&thread, &body(&format!("{calls} then say fine"))).await;
+    let run = rig
+        .background(&thread, &body(&format!("{calls} then say fine")))
+        .await;
     for reached in [20, 60] {
-        until("some calls are made", async || (rig.talk(&thread).await.len() > reached).then_some(())).await;
+        until("some calls are made", async || {
+            (rig.talk(&thread).await.len() > reached).then_some(())
+        })
+        .await;
         rig.gateway.kill9().await.expect("killed");
         rig.gateway.restart().await.expect("healthy again");
     }
     assert_eq!(rig.settled(&thread, &run).await, "success");
     let talk = rig.talk(&thread).await;
-    let results: Vec<&str> = talk.iter().filter(|(who, _)| who == "tool").map(|(_, what)| what.as_str()).collect();
-    let log = rig.request(reqwest::Method::GET, &format!("/api/threads/{thread}/artifacts{path}")).send().await.expect("answer");
+    let results: Vec<&str> = talk
+        .iter()
+        .filter(|(who, _)| who == "tool")
+        .map(|(_, what)| what.as_str())
+        .collect();
+    let log = rig
+        .request(
+            reqwest::Method::GET,
+            &format!("/api/threads/{thread}/artifacts{path}"),
+        )
+        .send()
+        .await
+        .expect("answer");
     let log = log.text().await.expect("text");
     assert_eq!(results.len(), CALLS);
     for (n, result) in results.into_iter().enumerate() {
         let times = log.split(';').filter(|line| *line == n.to_string()).count();
         // In doubt is what was cut off, and then it happened once or not at all.
-        let fits = if result == "OK" { times == 1 } else { result.contains("outcome is unknown") && times <= 1 };
+        let fits = if result == "OK" {
+            times == 1
+        } else {
+            result.contains("outcome is unknown") && times <= 1
+        };
         assert!(fits, "call {n} happened {times} times: {result}\n{log}");
     }
     assert_eq!(talk.last().map(|last| last.1.as_str()), Some("fine"));

@@ -60,7 +60,11 @@ impl Rig {
 
     /// A gateway that waits for its runs for minutes when it is asked to stop.
     pub(crate) async fn patient() -> Self {
-        Self::configured(|base_url| config(base_url, "").replace("grace_seconds: 5", "grace_seconds: 300"), &[]).await
+        Self::configured(
+            |base_url| config(base_url, "").replace("grace_seconds: 5", "grace_seconds: 300"),
+            &[],
+        )
+        .await
     }
 
     /// A gateway whose model is at `base_url`, or nowhere.
@@ -71,7 +75,11 @@ impl Rig {
     /// A gateway that gives up a model that is silent for a second.
     pub(crate) async fn hasty(sections: &str) -> Self {
         let entry = "    stream_chunk_timeout: 1\n    base_url:";
-        Self::configured(|base_url| config(base_url, sections).replace("    base_url:", entry), &[]).await
+        Self::configured(
+            |base_url| config(base_url, sections).replace("    base_url:", entry),
+            &[],
+        )
+        .await
     }
 
     /// A gateway whose agent can run commands.
@@ -83,7 +91,12 @@ impl Rig {
     pub(crate) async fn with_commands_in(sandbox: &str, variables: &[(&str, &str)]) -> Self {
         let with_bash = |base_url: &str| {
             let usual = config(base_url, "");
-            usual.replace("sandbox: {use: local}\n", &format!("  - {{name: bash, group: files, use: sandbox.bash}}\nsandbox: {sandbox}\n"))
+            usual.replace(
+                "sandbox: {use: local}\n",
+                &format!(
+                    "  - {{name: bash, group: files, use: sandbox.bash}}\nsandbox: {sandbox}\n"
+                ),
+            )
         };
         Self::configured(with_bash, variables).await
     }
@@ -91,25 +104,44 @@ impl Rig {
     /// A gateway whose agent has these further tools, each a line of YAML, and whose configuration ends with `sections`.
     pub(crate) async fn with_tools(tools: &[String], sections: &str) -> Self {
         let entries: String = tools.iter().map(|tool| format!("  - {tool}\n")).collect();
-        let with_tools =
-            |base_url: &str| config(base_url, sections).replace("sandbox: {use: local}\n", &format!("{entries}sandbox: {{use: local}}\n"));
+        let with_tools = |base_url: &str| {
+            config(base_url, sections).replace(
+                "sandbox: {use: local}\n",
+                &format!("{entries}sandbox: {{use: local}}\n"),
+            )
+        };
         Self::configured(with_tools, &[]).await
     }
 
-    pub(crate) async fn configured(config: impl FnOnce(&str) -> String, variables: &[(&str, &str)]) -> Self {
+    pub(crate) async fn configured(
+        config: impl FnOnce(&str) -> String,
+        variables: &[(&str, &str)],
+    ) -> Self {
         let model = strict_model().await;
         let config = config(&model.base_url);
-        let gateway = GatewayProcess::start(&config, &[&[AUTH_DISABLED], variables].concat()).await.expect("gateway");
-        Self { gateway, model, client: client() }
+        let gateway = GatewayProcess::start(&config, &[&[AUTH_DISABLED], variables].concat())
+            .await
+            .expect("gateway");
+        Self {
+            gateway,
+            model,
+            client: client(),
+        }
     }
 
     /// A gateway that is run as `options` say for a model at that address.
     pub(crate) async fn launched(options: impl FnOnce(&str) -> GatewayOptions) -> Self {
         let model = strict_model().await;
         let mut options = options(&model.base_url);
-        options.env.push((AUTH_DISABLED.0.to_owned(), AUTH_DISABLED.1.to_owned()));
+        options
+            .env
+            .push((AUTH_DISABLED.0.to_owned(), AUTH_DISABLED.1.to_owned()));
         let gateway = GatewayProcess::launch(options).await.expect("gateway");
-        Self { gateway, model, client: client() }
+        Self {
+            gateway,
+            model,
+            client: client(),
+        }
     }
 
     /// The address of `path`.
@@ -144,30 +176,46 @@ impl Rig {
 
     /// Sends these bytes as a JSON body.
     pub(crate) async fn post_bytes(&self, path: &str, body: impl Into<reqwest::Body>) -> Answer {
-        Answer::of(self.request(Method::POST, path).header("content-type", "application/json").body(body)).await
+        Answer::of(
+            self.request(Method::POST, path)
+                .header("content-type", "application/json")
+                .body(body),
+        )
+        .await
     }
 
     /// A new thread.
     pub(crate) async fn thread(&self) -> String {
-        let thread = self.post("/api/threads", &json!({"metadata": {}})).await.ok();
+        let thread = self
+            .post("/api/threads", &json!({"metadata": {}}))
+            .await
+            .ok();
         text(&thread["thread_id"]).to_owned()
     }
 
     /// Starts a run without waiting for it.
     pub(crate) async fn background(&self, thread: &str, body: &Value) -> String {
-        let run = self.post(&format!("/api/threads/{thread}/runs"), body).await.ok();
+        let run = self
+            .post(&format!("/api/threads/{thread}/runs"), body)
+            .await
+            .ok();
         text(&run["run_id"]).to_owned()
     }
 
     /// Starts a run and follows it.
     pub(crate) async fn stream(&self, thread: &str, body: &Value) -> SseStream {
-        let request = self.request(Method::POST, &format!("/api/threads/{thread}/runs/stream")).json(body);
+        let request = self
+            .request(Method::POST, &format!("/api/threads/{thread}/runs/stream"))
+            .json(body);
         events(request.send().await.expect("answer")).await
     }
 
     /// Follows a run from after `cursor`.
     pub(crate) async fn join(&self, thread: &str, run: &str, cursor: Option<&str>) -> SseStream {
-        let mut request = self.request(Method::GET, &format!("/api/threads/{thread}/runs/{run}/stream"));
+        let mut request = self.request(
+            Method::GET,
+            &format!("/api/threads/{thread}/runs/{run}/stream"),
+        );
         if let Some(cursor) = cursor {
             request = request.header("last-event-id", cursor);
         }
@@ -179,9 +227,18 @@ impl Rig {
         let stream = self.stream(thread, body).await;
         let headers = stream.response().headers().clone();
         let location = headers["content-location"].to_str().expect("text");
-        let run = location.rsplit_once("/runs/").expect("a run's address").1.to_owned();
+        let run = location
+            .rsplit_once("/runs/")
+            .expect("a run's address")
+            .1
+            .to_owned();
         let frames = stream.collect().await.expect("whole stream");
-        Finished { thread: thread.to_owned(), run, headers, frames }
+        Finished {
+            thread: thread.to_owned(),
+            run,
+            headers,
+            frames,
+        }
     }
 
     /// Runs `words` on a new thread to the end.
@@ -192,7 +249,9 @@ impl Rig {
 
     /// A run as it is shown.
     pub(crate) async fn shown_run(&self, thread: &str, run: &str) -> Value {
-        self.get(&format!("/api/threads/{thread}/runs/{run}")).await.ok()
+        self.get(&format!("/api/threads/{thread}/runs/{run}"))
+            .await
+            .ok()
     }
 
     /// Waits for the end of a run and tells its status.
@@ -229,7 +288,11 @@ impl Answer {
     pub(crate) async fn of(request: reqwest::RequestBuilder) -> Self {
         let answer = request.send().await.expect("answer");
         let (status, headers) = (answer.status(), answer.headers().clone());
-        Self { status, headers, text: answer.text().await.expect("body") }
+        Self {
+            status,
+            headers,
+            text: answer.text().await.expect("body"),
+        }
     }
 
     /// The body of a 200.
@@ -248,13 +311,24 @@ impl Answer {
     #[track_caller]
     pub(crate) fn refusal(&self, status: u16) -> Value {
         assert_eq!(self.status, status, "{}", self.text);
-        assert_eq!(self.headers["content-type"], "application/json", "{}", self.text);
+        assert_eq!(
+            self.headers["content-type"], "application/json",
+            "{}",
+            self.text
+        );
         let body = self.json();
-        let detail = body.get("detail").unwrap_or_else(|| panic!("no detail: {body}"));
+        let detail = body
+            .get("detail")
+            .unwrap_or_else(|| panic!("no detail: {body}"));
         let said = match detail {
             Value::String(words) => !words.is_empty(),
             Value::Array(items) => {
-                !items.is_empty() && items.iter().all(|item| item["type"].is_string() && item["loc"].is_array() && item["msg"].is_string())
+                !items.is_empty()
+                    && items.iter().all(|item| {
+                        item["type"].is_string()
+                            && item["loc"].is_array()
+                            && item["msg"].is_string()
+                    })
             }
             _ => false,
         };
@@ -271,7 +345,11 @@ impl Finished {
 
     /// The data of every event of this name.
     pub(crate) fn data(&self, event: &str) -> Vec<Value> {
-        self.frames.iter().filter(|frame| frame.name() == event).map(|frame| frame.json().expect("json")).collect()
+        self.frames
+            .iter()
+            .filter(|frame| frame.name() == event)
+            .map(|frame| frame.json().expect("json"))
+            .collect()
     }
 
     /// The last state that was streamed.
@@ -282,19 +360,34 @@ impl Finished {
 
     /// The pieces of AI messages, in order.
     pub(crate) fn chunks(&self) -> Vec<Value> {
-        let messages = self.data("messages").into_iter().map(|pair| pair[0].clone());
-        messages.filter(|message| message["type"] == "AIMessageChunk").collect()
+        let messages = self
+            .data("messages")
+            .into_iter()
+            .map(|pair| pair[0].clone());
+        messages
+            .filter(|message| message["type"] == "AIMessageChunk")
+            .collect()
     }
 }
 
 /// A model that refuses impossible conversations.
 pub(crate) async fn strict_model() -> ScriptedOpenAi {
-    ScriptedOpenAi::start(Options { port: 0, strict: true }).await.expect("model")
+    ScriptedOpenAi::start(Options {
+        port: 0,
+        strict: true,
+    })
+    .await
+    .expect("model")
 }
 
 /// A client that neither pools connections nor waits for ever.
 pub(crate) fn client() -> reqwest::Client {
-    reqwest::Client::builder().no_proxy().pool_max_idle_per_host(0).timeout(Duration::from_secs(60)).build().expect("client")
+    reqwest::Client::builder()
+        .no_proxy()
+        .pool_max_idle_per_host(0)
+        .timeout(Duration::from_secs(60))
+        .build()
+        .expect("client")
 }
 
 /// `config.yaml` for a provider at `base_url`.
@@ -370,32 +463,49 @@ pub(crate) async fn until<T>(what: &str, mut ask: impl AsyncFnMut() -> Option<T>
 /// A string of JSON.
 #[track_caller]
 pub(crate) fn text(value: &Value) -> &str {
-    value.as_str().unwrap_or_else(|| panic!("no string: {value}"))
+    value
+        .as_str()
+        .unwrap_or_else(|| panic!("no string: {value}"))
 }
 
 /// A list of JSON.
 #[track_caller]
 pub(crate) fn list(value: &Value) -> &[Value] {
-    value.as_array().unwrap_or_else(|| panic!("no list: {value}"))
+    value
+        .as_array()
+        .unwrap_or_else(|| panic!("no list: {value}"))
 }
 
 /// The words of a message, whichever form its content has.
 pub(crate) fn words(message: &Value) -> String {
     match &message["content"] {
         Value::String(words) => words.clone(),
-        Value::Array(blocks) => blocks.iter().filter_map(|block| block["text"].as_str()).collect(),
+        Value::Array(blocks) => blocks
+            .iter()
+            .filter_map(|block| block["text"].as_str())
+            .collect(),
         _ => String::new(),
     }
 }
 
 /// The messages a user sees, as (type, text).
 pub(crate) fn talk(values: &Value) -> Vec<(String, String)> {
-    let messages = values["messages"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let visible = messages.iter().filter(|message| message["type"] != "system" && message["additional_kwargs"]["hide_from_ui"] != true);
-    visible.map(|message| (text(&message["type"]).to_owned(), words(message))).collect()
+    let messages = values["messages"]
+        .as_array()
+        .map(Vec::as_slice)
+        .unwrap_or_default();
+    let visible = messages.iter().filter(|message| {
+        message["type"] != "system" && message["additional_kwargs"]["hide_from_ui"] != true
+    });
+    visible
+        .map(|message| (text(&message["type"]).to_owned(), words(message)))
+        .collect()
 }
 
 /// `talk` written down shortly.
 pub(crate) fn said(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
-    pairs.iter().map(|(who, what)| ((*who).to_owned(), (*what).to_owned())).collect()
+    pairs
+        .iter()
+        .map(|(who, what)| ((*who).to_owned(), (*what).to_owned()))
+        .collect()
 }

@@ -8,14 +8,21 @@ use crate::rig::{Rig, body, list, words};
 /// The names of the skills that are on.
 async fn names(rig: &Rig) -> Vec<String> {
     let skills = rig.get("/api/skills").await.ok();
-    let on = list(&skills["skills"]).iter().filter(|skill| skill["enabled"] == true);
-    on.map(|skill| skill["name"].as_str().expect("a name").to_owned()).collect()
+    let on = list(&skills["skills"])
+        .iter()
+        .filter(|skill| skill["enabled"] == true);
+    on.map(|skill| skill["name"].as_str().expect("a name").to_owned())
+        .collect()
 }
 
 /// What the model read as results of one run.
 async fn results(rig: &Rig, text: &str) -> Vec<String> {
     let values = rig.say(text).await.last_values();
-    list(&values["messages"]).iter().filter(|message| message["type"] == "tool").map(words).collect()
+    list(&values["messages"])
+        .iter()
+        .filter(|message| message["type"] == "tool")
+        .map(words)
+        .collect()
 }
 
 fn call(tool: &str, arguments: Value) -> String {
@@ -25,53 +32,111 @@ fn call(tool: &str, arguments: Value) -> String {
 #[tokio::test]
 async fn the_skills_that_come_along_are_listed_read_and_run() {
     let rig = Rig::with_commands("{use: local, allow_host_bash: true}").await;
-    assert_eq!(names(&rig).await, ["bootstrap", "data-analysis", "deep-research", "skill-creator"]);
+    assert_eq!(
+        names(&rig).await,
+        [
+            "bootstrap",
+            "data-analysis",
+            "deep-research",
+            "skill-creator"
+        ]
+    );
     let file = "/mnt/skills/public/deep-research/SKILL.md";
     let read = call("read_file", json!({ "description": "d", "path": file }));
-    let shown = call("bash", json!({ "description": "d", "command": format!("head -2 {file}; ls -d {file}") }));
-    let write = call("write_file", json!({ "description": "d", "path": file, "content": "mine" }));
+    let shown = call(
+        "bash",
+        json!({ "description": "d", "command": format!("head -2 {file}; ls -d {file}") }),
+    );
+    let write = call(
+        "write_file",
+        json!({ "description": "d", "path": file, "content": "mine" }),
+    );
     let results = results(&rig, &format!("{read}{shown}{write} then say done")).await;
     assert!(results[0].contains("# Research that holds"), "{results:?}");
-    assert_eq!(results[1].trim(), format!("---\nname: deep-research\n{file}"));
-    assert!(results[2].contains("outside the allowed directories"), "{results:?}");
+    assert_eq!(
+        results[1].trim(),
+        format!("---\nname: deep-research\n{file}")
+    );
+    assert!(
+        results[2].contains("outside the allowed directories"),
+        "{results:?}"
+    );
 }
 
 #[tokio::test]
 async fn an_installed_skill_keeps_a_run_to_its_tools_until_it_is_switched_off() {
     let mut rig = Rig::start().await;
     let thread = rig.thread().await;
-    let outputs = rig.gateway.home().join(format!(".deer-flow/users/default/threads/{thread}/user-data/outputs"));
+    let outputs = rig.gateway.home().join(format!(
+        ".deer-flow/users/default/threads/{thread}/user-data/outputs"
+    ));
     std::fs::create_dir_all(&outputs).expect("a folder");
     let strict = skill_text("strict").replace("description", "allowed-tools: [ls]\ndescription");
-    std::fs::write(outputs.join("a.skill"), compressed(&[("SKILL.md", strict.as_bytes())])).expect("an archive");
+    std::fs::write(
+        outputs.join("a.skill"),
+        compressed(&[("SKILL.md", strict.as_bytes())]),
+    )
+    .expect("an archive");
     let asked = json!({ "thread_id": thread, "path": "/mnt/user-data/outputs/a.skill" });
-    assert_eq!(rig.post("/api/skills/install", &asked).await.ok()["skill_name"], "strict");
+    assert_eq!(
+        rig.post("/api/skills/install", &asked).await.ok()["skill_name"],
+        "strict"
+    );
 
-    let write = call("write_file", json!({ "description": "d", "path": "/mnt/user-data/workspace/a", "content": "x" }));
+    let write = call(
+        "write_file",
+        json!({ "description": "d", "path": "/mnt/user-data/workspace/a", "content": "x" }),
+    );
     // What a skill does not allow is not offered either, and the scripted model calls nothing else.
     let called = results(&rig, &format!("/strict {write} then say done")).await;
-    let offered = rig.model.requests().into_iter().rev().find(|request| !request.tools.is_empty()).expect("a request").tools;
+    let offered = rig
+        .model
+        .requests()
+        .into_iter()
+        .rev()
+        .find(|request| !request.tools.is_empty())
+        .expect("a request")
+        .tools;
     assert!(
-        called.is_empty() && offered.contains(&"ls".to_owned()) && !offered.contains(&"write_file".to_owned()),
+        called.is_empty()
+            && offered.contains(&"ls".to_owned())
+            && !offered.contains(&"write_file".to_owned()),
         "{called:?} {offered:?}"
     );
     rig.gateway.restart().await.expect("a restart");
-    rig.put("/api/skills/strict", &json!({ "enabled": false })).await.ok();
+    rig.put("/api/skills/strict", &json!({ "enabled": false }))
+        .await
+        .ok();
     assert!(!names(&rig).await.contains(&"strict".to_owned()));
     let run = rig.run(&thread, &body("/strict now")).await;
-    let last = list(&run.last_values()["messages"]).last().map(words).expect("an answer");
-    assert!(last.starts_with("There is no skill `strict` that I can use"), "{last}");
+    let last = list(&run.last_values()["messages"])
+        .last()
+        .map(words)
+        .expect("an answer");
+    assert!(
+        last.starts_with("There is no skill `strict` that I can use"),
+        "{last}"
+    );
 }
 
 #[tokio::test]
 #[ignore = "needs bubblewrap; make test-external runs it"]
 async fn commands_in_the_sandbox_see_the_skills_that_are_on_and_cannot_change_them() {
     let rig = Rig::with_commands("{use: local}").await;
-    rig.put("/api/skills/bootstrap", &json!({ "enabled": false })).await.ok();
+    rig.put("/api/skills/bootstrap", &json!({ "enabled": false }))
+        .await
+        .ok();
     let command = "cd /mnt/skills/public; ls; head -2 deep-research/SKILL.md; echo x >> deep-research/SKILL.md || touch deep-research/new \
                    || touch new || touch ../new || echo kept; printf 'a,b\\n1,2\\n' > /tmp/t.csv; \
                    python3 data-analysis/scripts/profile.py /tmp/t.csv | head -1";
-    let shown = results(&rig, &format!("{} then say done", call("bash", json!({ "description": "d", "command": command })))).await;
+    let shown = results(
+        &rig,
+        &format!(
+            "{} then say done",
+            call("bash", json!({ "description": "d", "command": command }))
+        ),
+    )
+    .await;
     let (out, _) = shown[0].split_once("Std Error").expect("refusals");
     let wanted = "data-analysis\ndeep-research\nskill-creator\n---\nname: deep-research\nkept\nt.csv: 1 rows, 2 columns, 0 rows that repeat another\n";
     assert_eq!(out, wanted, "{shown:?}");

@@ -10,8 +10,8 @@ use harness::messages::Message;
 use harness::models::scripted::ScriptedModel;
 use harness::runtime::memory::runtime_in_memory;
 use harness::runtime::runs::{
-    DisconnectMode, IfNotExists, MultitaskStrategy, NodeSelector, RunConfig, RunInput, RunLimits, RunScope, RunSpec, RunsFacade,
-    StreamMode, StreamModes,
+    DisconnectMode, IfNotExists, MultitaskStrategy, NodeSelector, RunConfig, RunInput, RunLimits,
+    RunScope, RunSpec, RunsFacade, StreamMode, StreamModes,
 };
 use harness::state::StateUpdate;
 use parking_lot::Mutex;
@@ -31,20 +31,33 @@ struct Span {
 
 impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Opened {
     fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
-        let parent = context.span(id).and_then(|span| span.parent().map(|parent| parent.name()));
-        self.0.lock().push(Span { parent, name: attributes.metadata().name() });
+        let parent = context
+            .span(id)
+            .and_then(|span| span.parent().map(|parent| parent.name()));
+        self.0.lock().push(Span {
+            parent,
+            name: attributes.metadata().name(),
+        });
     }
 }
 
 impl Opened {
     fn under(&self, parent: &str) -> Vec<&'static str> {
-        self.0.lock().iter().filter(|span| span.parent == Some(parent)).map(|span| span.name).collect()
+        self.0
+            .lock()
+            .iter()
+            .filter(|span| span.parent == Some(parent))
+            .map(|span| span.name)
+            .collect()
     }
 }
 
 fn spec() -> RunSpec {
     RunSpec {
-        scope: RunScope::Stateful { thread_id: ThreadId::parse("t1").expect("id"), if_not_exists: IfNotExists::Create },
+        scope: RunScope::Stateful {
+            thread_id: ThreadId::parse("t1").expect("id"),
+            if_not_exists: IfNotExists::Create,
+        },
         thread_ttl: None,
         run_id: None,
         assistant: "agent".to_owned(),
@@ -73,14 +86,25 @@ fn spec() -> RunSpec {
 #[tokio::test]
 async fn a_run_goes_through_its_hops_in_order() {
     let opened = Opened::default();
-    let _recording = tracing::subscriber::set_default(tracing_subscriber::registry().with(opened.clone()));
+    let _recording =
+        tracing::subscriber::set_default(tracing_subscriber::registry().with(opened.clone()));
     let agent = AgentBuilder::new(Arc::new(ScriptedModel::new("scripted", "scripted"))).build();
-    let parts = runtime_in_memory(Arc::new(StaticResolver::new().with_agent("agent", agent))).expect("parts");
+    let parts = runtime_in_memory(Arc::new(StaticResolver::new().with_agent("agent", agent)))
+        .expect("parts");
     let runs = RunsFacade::new(parts, RunLimits::default());
-    let (_, stream) = runs.create_and_stream(spec(), Duration::from_secs(15)).await.expect("accepted");
+    let (_, stream) = runs
+        .create_and_stream(spec(), Duration::from_secs(15))
+        .await
+        .expect("accepted");
     stream.items.collect::<Vec<_>>().await;
 
-    assert_eq!(opened.under("create_and_stream"), ["plan", "admit", "launch", "subscribe"]);
+    assert_eq!(
+        opened.under("create_and_stream"),
+        ["plan", "admit", "launch", "subscribe"]
+    );
     assert_eq!(opened.under("launch"), ["run"]);
-    assert_eq!(opened.under("run"), ["start", "prepare", "stream", "finish"]);
+    assert_eq!(
+        opened.under("run"),
+        ["start", "prepare", "stream", "finish"]
+    );
 }

@@ -10,11 +10,20 @@ use crate::rig::{Rig, config, strict_model};
 /// Why a gateway with this configuration and environment does not come up.
 async fn refusal(config: &str, env: &[(&str, &str)]) -> String {
     let mut options = GatewayOptions::new(deerflow_binary().expect("binary"), config);
-    options.env = [&[AUTH_DISABLED], env].concat().into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+    options.env = [&[AUTH_DISABLED], env]
+        .concat()
+        .into_iter()
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .collect();
     options.ready_within = Duration::from_secs(20);
-    let error = GatewayProcess::launch(options).await.expect_err("must not start");
+    let error = GatewayProcess::launch(options)
+        .await
+        .expect_err("must not start");
     let told = format!("{error:#}");
-    assert!(told.contains("before it was healthy"), "it ended by itself: {told}");
+    assert!(
+        told.contains("before it was healthy"),
+        "it ended by itself: {told}"
+    );
     assert!(!told.contains("panicked"), "{told}");
     told
 }
@@ -25,7 +34,11 @@ async fn a_port_in_use_is_named() {
     let address = rig.gateway.address();
     let mut command = Command::new(deerflow_binary().expect("binary"));
     let home = tempfile::tempdir().expect("home");
-    std::fs::write(home.path().join("config.yaml"), config(&rig.model.base_url, "")).expect("written");
+    std::fs::write(
+        home.path().join("config.yaml"),
+        config(&rig.model.base_url, ""),
+    )
+    .expect("written");
     command
         .args(["serve", "--port", &address.port().to_string()])
         .current_dir(home.path())
@@ -34,10 +47,16 @@ async fn a_port_in_use_is_named() {
         .env("DEER_FLOW_HOME", home.path().join(".deer-flow"))
         .envs([AUTH_DISABLED])
         .kill_on_drop(true);
-    let ended = tokio::time::timeout(Duration::from_secs(20), command.output()).await.expect("in time").expect("started");
+    let ended = tokio::time::timeout(Duration::from_secs(20), command.output())
+        .await
+        .expect("in time")
+        .expect("started");
     let told = [ended.stdout, ended.stderr].concat();
     let told = String::from_utf8_lossy(&told);
-    assert!(!ended.status.success() && told.contains(&address.port().to_string()), "{told}");
+    assert!(
+        !ended.status.success() && told.contains(&address.port().to_string()),
+        "{told}"
+    );
     assert!(!told.contains("panicked"), "{told}");
     rig.say("then say x").await;
 }
@@ -46,14 +65,23 @@ async fn a_port_in_use_is_named() {
 async fn a_second_gateway_on_the_same_data_is_refused_or_served_but_never_harmed() {
     let rig = Rig::start().await;
     let run = rig.say("then say x").await;
-    let mut options = GatewayOptions::new(deerflow_binary().expect("binary"), config(&rig.model.base_url, ""));
+    let mut options = GatewayOptions::new(
+        deerflow_binary().expect("binary"),
+        config(&rig.model.base_url, ""),
+    );
     options.env = vec![(AUTH_DISABLED.0.to_owned(), AUTH_DISABLED.1.to_owned())];
     options.home = Some(rig.gateway.home().to_owned());
     match GatewayProcess::launch(options).await {
         Ok(second) => drop(second),
-        Err(error) => assert!(format!("{error:#}").contains("before it was healthy"), "{error:#}"),
+        Err(error) => assert!(
+            format!("{error:#}").contains("before it was healthy"),
+            "{error:#}"
+        ),
     }
-    assert_eq!(rig.shown_run(&run.thread, &run.run).await["status"], "success");
+    assert_eq!(
+        rig.shown_run(&run.thread, &run.run).await["status"],
+        "success"
+    );
     rig.say("then say x").await;
 }
 
@@ -63,7 +91,11 @@ async fn a_data_folder_that_cannot_be_made_is_named() {
     let blocked = tempfile::tempdir().expect("folder");
     let file = blocked.path().join("a-file");
     std::fs::write(&file, "in the way").expect("written");
-    let told = refusal(&config(&model.base_url, ""), &[("DEER_FLOW_HOME", &file.to_string_lossy())]).await;
+    let told = refusal(
+        &config(&model.base_url, ""),
+        &[("DEER_FLOW_HOME", &file.to_string_lossy())],
+    )
+    .await;
     assert!(told.contains("a-file"), "{told}");
 }
 
@@ -71,14 +103,24 @@ async fn a_data_folder_that_cannot_be_made_is_named() {
 async fn a_database_that_cannot_be_written_is_named() {
     let model = strict_model().await;
     // Read-only for everybody, also for root.
-    let told = refusal(&config(&model.base_url, "database: {backend: sqlite, sqlite_dir: /proc/self/fdinfo}"), &[]).await;
+    let told = refusal(
+        &config(
+            &model.base_url,
+            "database: {backend: sqlite, sqlite_dir: /proc/self/fdinfo}",
+        ),
+        &[],
+    )
+    .await;
     assert!(told.contains("/proc/self/fdinfo"), "{told}");
 }
 
 #[tokio::test]
 async fn a_configuration_that_is_wrong_is_named_with_its_place() {
     let told = refusal("models:\n  - {name: a, use: openai, model: m}\nsandbox: {use: local}\ntitle: {max_words: 900}\n", &[]).await;
-    assert!(told.contains("title.max_words") && told.contains("config.yaml"), "{told}");
+    assert!(
+        told.contains("title.max_words") && told.contains("config.yaml"),
+        "{told}"
+    );
     let told = refusal("models: [", &[]).await;
     assert!(told.contains("config.yaml"), "{told}");
 }

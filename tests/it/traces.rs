@@ -19,18 +19,29 @@ async fn collector() -> (LocalServer, Batches) {
         batches.lock().push((batch, headers));
         Json(serde_json::json!({"partialSuccess": {}}))
     };
-    let router = Router::new().route("/v1/traces", post(take)).with_state(batches.clone());
-    (LocalServer::start(router, 0).await.expect("a port"), batches)
+    let router = Router::new()
+        .route("/v1/traces", post(take))
+        .with_state(batches.clone());
+    (
+        LocalServer::start(router, 0).await.expect("a port"),
+        batches,
+    )
 }
 
 /// All items of the arrays at `key` of these.
 fn all<'a>(values: impl IntoIterator<Item = &'a Value>, key: &str) -> Vec<&'a Value> {
-    values.into_iter().flat_map(|value| value[key].as_array().expect("an array")).collect()
+    values
+        .into_iter()
+        .flat_map(|value| value[key].as_array().expect("an array"))
+        .collect()
 }
 
 fn attribute<'a>(span: &'a Value, key: &str) -> Option<&'a str> {
     let attributes = span["attributes"].as_array()?;
-    attributes.iter().find(|attribute| attribute["key"] == key)?["value"]["stringValue"].as_str()
+    attributes
+        .iter()
+        .find(|attribute| attribute["key"] == key)?["value"]["stringValue"]
+        .as_str()
 }
 
 #[tokio::test]
@@ -44,23 +55,48 @@ async fn the_hops_of_a_run_are_told_to_the_collector_that_the_environment_names(
     ];
     let rig = Rig::in_environment("", &env).await;
     let run = rig.say("then say traced").await;
-    let told = async || batches.lock().iter().any(|(batch, _)| batch.to_string().contains(&run.run)).then_some(());
+    let told = async || {
+        batches
+            .lock()
+            .iter()
+            .any(|(batch, _)| batch.to_string().contains(&run.run))
+            .then_some(())
+    };
     until("the run's span", told).await;
 
     let batches = batches.lock();
-    assert!(batches.iter().all(|(_, headers)| headers["x-team"] == "blue"));
+    assert!(
+        batches
+            .iter()
+            .all(|(_, headers)| headers["x-team"] == "blue")
+    );
     let resources = all(batches.iter().map(|(batch, _)| batch), "resourceSpans");
-    assert!(resources.iter().all(|spans| attribute(&spans["resource"], "service.name") == Some("deerflow")), "{resources:?}");
+    assert!(
+        resources
+            .iter()
+            .all(|spans| attribute(&spans["resource"], "service.name") == Some("deerflow")),
+        "{resources:?}"
+    );
     let spans = all(all(resources, "scopeSpans"), "spans");
-    let ours = spans.iter().find(|span| span["name"] == "run" && attribute(span, "run_id") == Some(&*run.run)).expect("the run's span");
+    let ours = spans
+        .iter()
+        .find(|span| span["name"] == "run" && attribute(span, "run_id") == Some(&*run.run))
+        .expect("the run's span");
     assert_eq!(attribute(ours, "thread_id"), Some(&*run.thread));
     let under = |parent: &Value| -> Vec<&str> {
-        let mut children: Vec<_> = spans.iter().filter(|span| span["parentSpanId"] == parent["spanId"]).collect();
+        let mut children: Vec<_> = spans
+            .iter()
+            .filter(|span| span["parentSpanId"] == parent["spanId"])
+            .collect();
         children.sort_by_key(|span| text(&span["startTimeUnixNano"]).to_owned());
         children.iter().map(|span| text(&span["name"])).collect()
     };
     assert_eq!(under(ours), ["start", "prepare", "stream", "finish"]);
-    assert!(spans.iter().all(|span| span["traceId"].as_str().is_some_and(|id| id.len() == 32)));
+    assert!(
+        spans
+            .iter()
+            .all(|span| span["traceId"].as_str().is_some_and(|id| id.len() == 32))
+    );
 }
 
 #[tokio::test]
@@ -71,12 +107,24 @@ async fn a_collector_that_is_away_costs_runs_nothing() {
     let mut rig = Rig::in_environment("", &[("OTEL_EXPORTER_OTLP_ENDPOINT", &endpoint)]).await;
     let run = rig.say("then say untold").await;
     assert_eq!(run.frames.last().map(|frame| frame.name()), Some("end"));
-    assert!(rig.gateway.terminate().await.expect("stopped in time").success());
+    assert!(
+        rig.gateway
+            .terminate()
+            .await
+            .expect("stopped in time")
+            .success()
+    );
 }
 
 #[tokio::test]
 async fn a_collector_that_cannot_be_meant_is_named_at_the_start() {
-    let env = [AUTH_DISABLED, ("OTEL_EXPORTER_OTLP_ENDPOINT", "not an address")];
-    let refused = GatewayProcess::start("config_version: 34\n", &env).await.expect_err("must not start").to_string();
+    let env = [
+        AUTH_DISABLED,
+        ("OTEL_EXPORTER_OTLP_ENDPOINT", "not an address"),
+    ];
+    let refused = GatewayProcess::start("config_version: 34\n", &env)
+        .await
+        .expect_err("must not start")
+        .to_string();
     assert!(refused.contains("OTEL_EXPORTER_OTLP_ENDPOINT"), "{refused}");
 }

@@ -42,14 +42,28 @@ const SCHEMA: &str = "deerflow_lists";
 const WARM_UP: usize = 10;
 
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
-    let home = tempfile::Builder::new().prefix("deerflow-lists-").tempdir()?;
+    let home = tempfile::Builder::new()
+        .prefix("deerflow-lists-")
+        .tempdir()?;
     let data = home.path().join("data");
     let (database, config) = match &arguments.postgres_url {
-        None => (DatabaseConfig::Sqlite(data.clone()), format!("database:\n  backend: sqlite\n  sqlite_dir: {}\n", data.display())),
+        None => (
+            DatabaseConfig::Sqlite(data.clone()),
+            format!(
+                "database:\n  backend: sqlite\n  sqlite_dir: {}\n",
+                data.display()
+            ),
+        ),
         Some(url) => {
-            let postgres =
-                PostgresConfig { url: url.clone().into(), schema: Some(SCHEMA.to_owned()), max_connections: 10, exclusive: true };
-            let config = format!("database:\n  backend: postgres\n  postgres_url: {url}\n  postgres_schema: {SCHEMA}\n");
+            let postgres = PostgresConfig {
+                url: url.clone().into(),
+                schema: Some(SCHEMA.to_owned()),
+                max_connections: 10,
+                exclusive: true,
+            };
+            let config = format!(
+                "database:\n  backend: postgres\n  postgres_url: {url}\n  postgres_schema: {SCHEMA}\n"
+            );
             (DatabaseConfig::Postgres(postgres), config)
         }
     };
@@ -57,12 +71,21 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
     let db = Database::open(&database, &tasks).await?;
     let begun = Instant::now();
     seed::fill(&db, arguments.threads, arguments.messages).await?;
-    eprintln!("{} threads are there after {:.1?}", arguments.threads, begun.elapsed());
+    eprintln!(
+        "{} threads are there after {:.1?}",
+        arguments.threads,
+        begun.elapsed()
+    );
     drop(db);
     tasks.shut_down().await;
 
-    let mut options = GatewayOptions::new(arguments.gateway.canonicalize().context("the gateway")?, config);
-    options.env.push((AUTH_DISABLED.0.to_owned(), AUTH_DISABLED.1.to_owned()));
+    let mut options = GatewayOptions::new(
+        arguments.gateway.canonicalize().context("the gateway")?,
+        config,
+    );
+    options
+        .env
+        .push((AUTH_DISABLED.0.to_owned(), AUTH_DISABLED.1.to_owned()));
     options.home = Some(home.path().to_owned());
     let mut gateway = GatewayProcess::launch(options).await?;
     let measured = measure(&gateway.base_url(), &arguments).await;
@@ -72,7 +95,10 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
 
 async fn measure(base: &str, arguments: &Arguments) -> anyhow::Result<()> {
     let client = reqwest::Client::builder().no_proxy().build()?;
-    writeln!(io::stdout(), "| request | p50 | p99 | most | bytes |\n|---|---|---|---|---|")?;
+    writeln!(
+        io::stdout(),
+        "| request | p50 | p99 | most | bytes |\n|---|---|---|---|---|"
+    )?;
     for request in requests(arguments.threads) {
         let mut times = Vec::with_capacity(arguments.times);
         let mut bytes = 0;
@@ -84,13 +110,31 @@ async fn measure(base: &str, arguments: &Arguments) -> anyhow::Result<()> {
             }
         }
         times.sort_unstable();
-        let at = |percent: usize| times.get(times.len() * percent / 100).or(times.last()).copied().unwrap_or_default();
-        writeln!(io::stdout(), "| {} | {} | {} | {} | {bytes} |", request.name, shown(at(50)), shown(at(99)), shown(at(100)))?;
+        let at = |percent: usize| {
+            times
+                .get(times.len() * percent / 100)
+                .or(times.last())
+                .copied()
+                .unwrap_or_default()
+        };
+        writeln!(
+            io::stdout(),
+            "| {} | {} | {} | {} | {bytes} |",
+            request.name,
+            shown(at(50)),
+            shown(at(99)),
+            shown(at(100))
+        )?;
     }
     Ok(())
 }
 
-async fn ask(client: &reqwest::Client, base: &str, request: &Request, n: usize) -> anyhow::Result<usize> {
+async fn ask(
+    client: &reqwest::Client,
+    base: &str,
+    request: &Request,
+    n: usize,
+) -> anyhow::Result<usize> {
     let url = format!("{base}{}", request.path);
     let sent = match &request.body {
         Some(body) => client.post(url).json(&body(n)),
@@ -99,7 +143,12 @@ async fn ask(client: &reqwest::Client, base: &str, request: &Request, n: usize) 
     let answer = sent.send().await?;
     let status = answer.status();
     let body = answer.bytes().await?;
-    anyhow::ensure!(status == 200, "{} is {status}: {}", request.name, String::from_utf8_lossy(&body));
+    anyhow::ensure!(
+        status == 200,
+        "{} is {status}: {}",
+        request.name,
+        String::from_utf8_lossy(&body)
+    );
     Ok(body.len())
 }
 

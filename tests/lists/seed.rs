@@ -10,7 +10,9 @@ use futures_util::{StreamExt as _, stream};
 use harness::ids::{IdSource, SeededIds, ThreadId};
 use harness::messages::Message;
 use harness::runtime::actor_context::{DEFAULT_USER_ID, Owner};
-use harness::runtime::checkpoint::{CheckpointMeta, CheckpointSource, CheckpointWrite, Checkpointer};
+use harness::runtime::checkpoint::{
+    CheckpointMeta, CheckpointSource, CheckpointWrite, Checkpointer,
+};
 use harness::state::{StateUpdate, ThreadState};
 use serde_json::{Map, Value, json};
 
@@ -27,13 +29,18 @@ struct Seed {
 
 /// Makes the threads, unless the long one is there already.
 pub(super) async fn fill(db: &Database, threads: usize, messages: usize) -> anyhow::Result<()> {
-    let seed =
-        Arc::new(Seed { threads: SqlThreadStore::new(db.clone()), checkpoints: SqlCheckpointer::new(db.clone()), ids: SeededIds::new(1) });
+    let seed = Arc::new(Seed {
+        threads: SqlThreadStore::new(db.clone()),
+        checkpoints: SqlCheckpointer::new(db.clone()),
+        ids: SeededIds::new(1),
+    });
     let long = ThreadId::parse(LONG_THREAD)?;
     if seed.threads.get(&long, &Owner::None).await?.is_some() {
         return Ok(());
     }
-    let mut made = stream::iter(0..threads).map(|n| seed.short(n)).buffer_unordered(AT_ONCE);
+    let mut made = stream::iter(0..threads)
+        .map(|n| seed.short(n))
+        .buffer_unordered(AT_ONCE);
     while let Some(made) = made.next().await {
         made?;
     }
@@ -75,13 +82,24 @@ impl Seed {
         let thread = self.make(self.ids.thread_id(), n).await?;
         let title = format!("Thread {n}");
         let mut state = ThreadState::default();
-        let mut update = StateUpdate::messages([Message::human(format!("Question {n}")), Message::ai(format!("Answer {n}"))]);
-        update.channels.insert("title".to_owned(), title.as_str().into());
+        let mut update = StateUpdate::messages([
+            Message::human(format!("Question {n}")),
+            Message::ai(format!("Answer {n}")),
+        ]);
+        update
+            .channels
+            .insert("title".to_owned(), title.as_str().into());
         state.apply(update, &self.ids)?;
         let write = CheckpointWrite::plan(self.meta(&thread, n, 0), &mut state, &mut 0);
         self.checkpoints.put(write).await?;
-        let patch = ThreadPatch { title: Some(Some(title)), ..ThreadPatch::default() };
-        self.threads.patch(&thread, patch, &Owner::None, moment(n)).await?.context("the thread is gone")?;
+        let patch = ThreadPatch {
+            title: Some(Some(title)),
+            ..ThreadPatch::default()
+        };
+        self.threads
+            .patch(&thread, patch, &Owner::None, moment(n))
+            .await?
+            .context("the thread is gone")?;
         Ok(())
     }
 
@@ -90,8 +108,15 @@ impl Seed {
         let thread = self.make(thread, 0).await?;
         let (mut state, mut tail) = (ThreadState::default(), 0);
         for n in 0..messages / 2 {
-            let said = |who: &str| format!("{who} {n}: {}", "some words of usual length ".repeat(6));
-            state.apply(StateUpdate::messages([Message::human(said("Question")), Message::ai(said("Answer"))]), &self.ids)?;
+            let said =
+                |who: &str| format!("{who} {n}: {}", "some words of usual length ".repeat(6));
+            state.apply(
+                StateUpdate::messages([
+                    Message::human(said("Question")),
+                    Message::ai(said("Answer")),
+                ]),
+                &self.ids,
+            )?;
             let write = CheckpointWrite::plan(self.meta(&thread, n, n), &mut state, &mut tail);
             self.checkpoints.put(write).await?;
         }

@@ -4,9 +4,16 @@ use std::time::Duration;
 
 /// A number from the environment, such as `ROUNDS=100`.
 pub fn setting(name: &str, default: u64) -> u64 {
-    #[expect(clippy::disallowed_methods, reason = "tests have no configuration to ask")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "tests have no configuration to ask"
+    )]
     let value = std::env::var(name);
-    value.map_or(default, |value| value.parse().unwrap_or_else(|_| panic!("{name} is a number, not {value:?}")))
+    value.map_or(default, |value| {
+        value
+            .parse()
+            .unwrap_or_else(|_| panic!("{name} is a number, not {value:?}"))
+    })
 }
 
 /// The seeds of this test's rounds: `ROUNDS` of them, from `SEED` on.

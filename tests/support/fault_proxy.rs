@@ -63,7 +63,11 @@ impl FaultProxy {
         });
         let mut accepting = JoinSet::new();
         accepting.spawn(accept(listener, shared.clone()));
-        Ok(Self { address, shared, _accepting: accepting })
+        Ok(Self {
+            address,
+            shared,
+            _accepting: accepting,
+        })
     }
 
     /// Where it listens.
@@ -125,18 +129,32 @@ async fn connect(client: TcpStream, shared: Arc<Shared>) {
     }
 }
 
-async fn pass(mut from: impl AsyncRead + Unpin, mut to: impl AsyncWrite + Unpin, shared: &Shared, answers: bool) {
+async fn pass(
+    mut from: impl AsyncRead + Unpin,
+    mut to: impl AsyncWrite + Unpin,
+    shared: &Shared,
+    answers: bool,
+) {
     let mut faults = shared.faults.subscribe();
     let mut bytes = vec![0; 64 * 1024];
     while let Ok(read @ 1..) = from.read(&mut bytes).await {
-        let Ok(now) = faults.wait_for(|faults| !faults.partitioned).await.map(|faults| faults.clone()) else { return };
+        let Ok(now) = faults
+            .wait_for(|faults| !faults.partitioned)
+            .await
+            .map(|faults| faults.clone())
+        else {
+            return;
+        };
         if answers && shared.dice.lock().happens(now.lost_answers) {
             shared.lost.fetch_add(1, Ordering::AcqRel);
             return;
         }
         for piece in bytes[..read].chunks(if now.slice == 0 { read } else { now.slice }) {
             if !now.delay.is_zero() {
-                let more = shared.dice.lock().millis(0, now.delay.as_millis().max(1) as usize);
+                let more = shared
+                    .dice
+                    .lock()
+                    .millis(0, now.delay.as_millis().max(1) as usize);
                 tokio::time::sleep(now.delay + more).await;
             }
             if to.write_all(piece).await.is_err() {
@@ -170,7 +188,9 @@ mod tests {
     async fn proxied() -> (FaultProxy, TcpStream, JoinSet<()>) {
         let (address, tasks) = echo().await;
         let proxy = FaultProxy::before(address, 1).await.expect("a port");
-        let stream = TcpStream::connect(proxy.address()).await.expect("connected");
+        let stream = TcpStream::connect(proxy.address())
+            .await
+            .expect("connected");
         (proxy, stream, tasks)
     }
 
@@ -185,8 +205,14 @@ mod tests {
         let (proxy, mut stream, _server) = proxied().await;
         stream.write_all(b"before").await.expect("sent");
         assert_eq!(hear(&mut stream, 6).await.expect("an answer"), "before");
-        proxy.set(Faults { partitioned: true, ..Faults::default() });
-        stream.write_all(b"during").await.expect("sent: nobody is told");
+        proxy.set(Faults {
+            partitioned: true,
+            ..Faults::default()
+        });
+        stream
+            .write_all(b"during")
+            .await
+            .expect("sent: nobody is told");
         let early = tokio::time::timeout(Duration::from_millis(50), hear(&mut stream, 6)).await;
         assert!(early.is_err(), "{early:?}");
         proxy.set(Faults::default());
@@ -196,7 +222,10 @@ mod tests {
     #[tokio::test]
     async fn a_lost_answer_ends_its_connection_and_is_counted() {
         let (proxy, mut stream, _server) = proxied().await;
-        proxy.set(Faults { lost_answers: 1_000, ..Faults::default() });
+        proxy.set(Faults {
+            lost_answers: 1_000,
+            ..Faults::default()
+        });
         stream.write_all(b"asked").await.expect("sent");
         assert!(hear(&mut stream, 5).await.is_err());
         assert_eq!(proxy.lost(), 1);
@@ -205,14 +234,26 @@ mod tests {
     #[tokio::test]
     async fn pieces_come_whole_and_late_and_a_reset_ends_what_is_open() {
         let (proxy, mut stream, _server) = proxied().await;
-        proxy.set(Faults { delay: Duration::from_millis(2), slice: 3, ..Faults::default() });
+        proxy.set(Faults {
+            delay: Duration::from_millis(2),
+            slice: 3,
+            ..Faults::default()
+        });
         let begun = std::time::Instant::now();
         stream.write_all(b"in small pieces").await.expect("sent");
-        assert_eq!(hear(&mut stream, 15).await.expect("an answer"), "in small pieces");
-        assert!(begun.elapsed() >= Duration::from_millis(10), "five pieces of 2 ms");
+        assert_eq!(
+            hear(&mut stream, 15).await.expect("an answer"),
+            "in small pieces"
+        );
+        assert!(
+            begun.elapsed() >= Duration::from_millis(10),
+            "five pieces of 2 ms"
+        );
         proxy.reset();
         assert!(hear(&mut stream, 1).await.is_err());
-        let mut another = TcpStream::connect(proxy.address()).await.expect("connected");
+        let mut another = TcpStream::connect(proxy.address())
+            .await
+            .expect("connected");
         another.write_all(b"on").await.expect("sent");
         assert_eq!(hear(&mut another, 2).await.expect("an answer"), "on");
     }

@@ -92,7 +92,11 @@ pub fn deerflow_binary() -> anyhow::Result<PathBuf> {
         folder = folder.parent().context("folder above deps")?;
     }
     let binary = folder.join("deerflow");
-    anyhow::ensure!(binary.is_file(), "{} does not exist: build it with `cargo build --workspace`", binary.display());
+    anyhow::ensure!(
+        binary.is_file(),
+        "{} does not exist: build it with `cargo build --workspace`",
+        binary.display()
+    );
     Ok(binary)
 }
 
@@ -103,7 +107,10 @@ impl GatewayProcess {
     /// When it was not built, ends early or is not healthy in time; the message carries its output.
     pub async fn start(config: &str, env: &[(&str, &str)]) -> anyhow::Result<Self> {
         let mut options = GatewayOptions::new(deerflow_binary()?, config);
-        options.env = env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        options.env = env
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+            .collect();
         Self::launch(options).await
     }
 
@@ -116,7 +123,10 @@ impl GatewayProcess {
             Some(_) => None,
             None => Some(tempfile::tempdir().context("temporary home")?),
         };
-        let home = options.home.clone().or_else(|| temporary.as_ref().map(|dir| dir.path().to_owned()));
+        let home = options
+            .home
+            .clone()
+            .or_else(|| temporary.as_ref().map(|dir| dir.path().to_owned()));
         let home = home.context("a home")?;
         std::fs::write(home.join("config.yaml"), &options.config).context("writing config.yaml")?;
         let mut gateway = Self {
@@ -165,18 +175,26 @@ impl GatewayProcess {
     /// What it printed so far, over all restarts.
     #[must_use]
     pub fn logs(&self) -> String {
-        self.log.lock().iter().map(|line| format!("{line}\n")).collect()
+        self.log
+            .lock()
+            .iter()
+            .map(|line| format!("{line}\n"))
+            .collect()
     }
 
     /// Sets a variable, or takes it away, for the next start.
     pub fn set_env(&mut self, name: &str, value: Option<&str>) {
         self.options.env.retain(|(known, _)| known != name);
-        self.options.env.extend(value.map(|value| (name.to_owned(), value.to_owned())));
+        self.options
+            .env
+            .extend(value.map(|value| (name.to_owned(), value.to_owned())));
     }
 
     /// Whether the process has ended by itself.
     pub fn has_ended(&mut self) -> bool {
-        self.running.as_mut().is_some_and(|running| matches!(running.child.try_wait(), Ok(Some(_))))
+        self.running
+            .as_mut()
+            .is_some_and(|running| matches!(running.child.try_wait(), Ok(Some(_))))
     }
 
     /// Ends the process without any warning, as a power cut would.
@@ -207,8 +225,12 @@ impl GatewayProcess {
     }
 
     fn signal(&self, signal: Signal) -> anyhow::Result<()> {
-        let pid = self.pid().and_then(|pid| i32::try_from(pid).ok()).and_then(Pid::from_raw);
-        kill_process(pid.context("the gateway does not run")?, signal).context("signalling the gateway")
+        let pid = self
+            .pid()
+            .and_then(|pid| i32::try_from(pid).ok())
+            .and_then(Pid::from_raw);
+        kill_process(pid.context("the gateway does not run")?, signal)
+            .context("signalling the gateway")
     }
 
     /// Asks it to stop, and does not wait for that.
@@ -229,7 +251,10 @@ impl GatewayProcess {
         let within = self.options.stopped_within;
         let Ok(status) = tokio::time::timeout(within, running.child.wait()).await else {
             running.child.kill().await.context("killing the gateway")?;
-            bail!("the gateway did not stop within {within:?}\n{}", self.logs());
+            bail!(
+                "the gateway did not stop within {within:?}\n{}",
+                self.logs()
+            );
         };
         while running.readers.join_next().await.is_some() {}
         status.context("waiting for the gateway")
@@ -248,7 +273,10 @@ impl GatewayProcess {
 
     async fn spawn(&mut self) -> anyhow::Result<()> {
         let begun = Instant::now();
-        let mut child = self.command().spawn().with_context(|| format!("running {}", self.options.binary.display()))?;
+        let mut child = self
+            .command()
+            .spawn()
+            .with_context(|| format!("running {}", self.options.binary.display()))?;
         let pid = child.id().unwrap_or_default();
         let mut readers = JoinSet::new();
         if let Some(output) = child.stdout.take() {
@@ -257,7 +285,11 @@ impl GatewayProcess {
         if let Some(output) = child.stderr.take() {
             readers.spawn(copy_lines(output, Arc::clone(&self.log)));
         }
-        let ready = tokio::time::timeout(self.options.ready_within, until_healthy(&mut child, self.address())).await;
+        let ready = tokio::time::timeout(
+            self.options.ready_within,
+            until_healthy(&mut child, self.address()),
+        )
+        .await;
         if !matches!(ready, Ok(Ok(()))) {
             child.kill().await.context("killing the gateway")?;
             while readers.join_next().await.is_some() {}
@@ -267,7 +299,11 @@ impl GatewayProcess {
             Ok(Err(error)) => {
                 return Err(error.context(format!("the gateway printed:\n{}", self.logs())));
             }
-            Err(_) => bail!("process {pid} is not healthy within {:?}; it printed:\n{}", self.options.ready_within, self.logs()),
+            Err(_) => bail!(
+                "process {pid} is not healthy within {:?}; it printed:\n{}",
+                self.options.ready_within,
+                self.logs()
+            ),
         }
         self.ready_after = begun.elapsed();
         self.running = Some(Running { child, readers });
@@ -316,7 +352,10 @@ impl ReservedPort {
         let held = TcpSocket::new_v4()?;
         held.set_reuseaddr(true)?;
         held.bind(([127, 0, 0, 1], 0).into())?;
-        Ok(Self { address: held.local_addr()?, _held: held })
+        Ok(Self {
+            address: held.local_addr()?,
+            _held: held,
+        })
     }
 
     /// The address.
@@ -328,13 +367,21 @@ impl ReservedPort {
 
 /// Asks `/health` until it says 200 or the process ends. The caller sets the deadline.
 async fn until_healthy(child: &mut Child, address: SocketAddr) -> anyhow::Result<()> {
-    let client = reqwest::Client::builder().no_proxy().timeout(Duration::from_secs(2)).build()?;
+    let client = reqwest::Client::builder()
+        .no_proxy()
+        .timeout(Duration::from_secs(2))
+        .build()?;
     let url = format!("http://{address}/health");
     loop {
         if let Some(status) = child.try_wait()? {
             bail!("the gateway ended with {status} before it was healthy");
         }
-        if client.get(&url).send().await.is_ok_and(|answer| answer.status() == 200) {
+        if client
+            .get(&url)
+            .send()
+            .await
+            .is_ok_and(|answer| answer.status() == 200)
+        {
             return Ok(());
         }
         // Readiness of another process can only be polled; short, as start-up time is measured with it.

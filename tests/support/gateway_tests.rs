@@ -9,19 +9,26 @@ fn options(program: &str) -> GatewayOptions {
 /// A shell whose command `serve` is this script in `home`.
 fn script(home: &Path, body: &str) -> GatewayOptions {
     std::fs::write(home.join("serve"), body).expect("script");
-    GatewayOptions { home: Some(home.to_owned()), ..options("/bin/sh") }
+    GatewayOptions {
+        home: Some(home.to_owned()),
+        ..options("/bin/sh")
+    }
 }
 
 #[tokio::test]
 async fn a_missing_program_is_named() {
-    let error = GatewayProcess::launch(options("/nowhere/deerflow")).await.expect_err("no such program");
+    let error = GatewayProcess::launch(options("/nowhere/deerflow"))
+        .await
+        .expect_err("no such program");
     assert_eq!(error.to_string(), "running /nowhere/deerflow");
 }
 
 #[tokio::test]
 async fn an_early_end_is_reported_with_its_output() {
     let home = tempfile::tempdir().expect("home");
-    let error = GatewayProcess::launch(script(home.path(), "echo bad config $0 >&2; exit 3")).await.expect_err("it ended");
+    let error = GatewayProcess::launch(script(home.path(), "echo bad config $0 >&2; exit 3"))
+        .await
+        .expect_err("it ended");
     assert_eq!(
         format!("{error:#}"),
         "the gateway printed:\nbad config serve\n: the gateway ended with exit status: 3 before it was healthy"
@@ -32,8 +39,18 @@ async fn an_early_end_is_reported_with_its_output() {
 #[tokio::test]
 async fn a_deaf_program_is_given_up_and_killed() {
     let home = tempfile::tempdir().expect("home");
-    let options = GatewayOptions { ready_within: Duration::from_millis(200), ..script(home.path(), "exec sleep 1000") };
-    let error = GatewayProcess::launch(options).await.expect_err("never healthy").to_string();
-    let pid = error.strip_prefix("process ").and_then(|text| text.split_once(" is not healthy within 200ms")).expect("pid").0;
+    let options = GatewayOptions {
+        ready_within: Duration::from_millis(200),
+        ..script(home.path(), "exec sleep 1000")
+    };
+    let error = GatewayProcess::launch(options)
+        .await
+        .expect_err("never healthy")
+        .to_string();
+    let pid = error
+        .strip_prefix("process ")
+        .and_then(|text| text.split_once(" is not healthy within 200ms"))
+        .expect("pid")
+        .0;
     assert!(!Path::new("/proc").join(pid).exists(), "{error}");
 }

@@ -29,13 +29,20 @@ impl Recorder {
     /// When there can be no such file.
     pub fn into_folder(folder: &Path, name: &str) -> std::io::Result<Self> {
         let file = Mutex::new(File::create(folder.join(format!("{name}.jsonl")))?);
-        Ok(Self(Some(Arc::new(Inner { file, began: Instant::now(), named: AtomicU64::new(0) }))))
+        Ok(Self(Some(Arc::new(Inner {
+            file,
+            began: Instant::now(),
+            named: AtomicU64::new(0),
+        }))))
     }
 
     /// A name that nothing else in the history has.
     #[must_use]
     pub fn name(&self, kind: &str) -> String {
-        let number = self.0.as_ref().map_or(0, |inner| inner.named.fetch_add(1, Ordering::Relaxed));
+        let number = self
+            .0
+            .as_ref()
+            .map_or(0, |inner| inner.named.fetch_add(1, Ordering::Relaxed));
         format!("{kind}{number}")
     }
 

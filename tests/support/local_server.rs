@@ -30,7 +30,10 @@ impl LocalServer {
         let address = listener.local_addr()?;
         let mut accepting = JoinSet::new();
         accepting.spawn(accept(listener, router));
-        Ok(Self { address, _accepting: accepting })
+        Ok(Self {
+            address,
+            _accepting: accepting,
+        })
     }
 
     /// Where it listens.
@@ -64,7 +67,10 @@ async fn serve(socket: TcpStream, router: Router) {
         tracing::debug!(%error, "TCP_NODELAY not set");
     }
     let service = TowerToHyperService::new(router);
-    if let Err(error) = http1::Builder::new().serve_connection(TokioIo::new(socket), service).await {
+    if let Err(error) = http1::Builder::new()
+        .serve_connection(TokioIo::new(socket), service)
+        .await
+    {
         tracing::debug!(%error, "connection ended early");
     }
 }

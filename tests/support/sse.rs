@@ -34,7 +34,10 @@ impl SseFrame {
     /// Whether the frame holds comments only, as heartbeats do.
     #[must_use]
     pub fn is_comment(&self) -> bool {
-        self.event.is_none() && self.data.is_none() && self.id.is_none() && !self.comments.is_empty()
+        self.event.is_none()
+            && self.data.is_none()
+            && self.id.is_none()
+            && !self.comments.is_empty()
     }
 
     /// The data as JSON.
@@ -43,7 +46,10 @@ impl SseFrame {
     /// When there is no data or it is not JSON.
     pub fn json(&self) -> Result<serde_json::Value, SseError> {
         let data = self.data.as_deref().unwrap_or_default();
-        serde_json::from_str(data).map_err(|source| SseError::NotJson { event: self.name().to_owned(), source })
+        serde_json::from_str(data).map_err(|source| SseError::NotJson {
+            event: self.name().to_owned(),
+            source,
+        })
     }
 
     fn parse(raw: Bytes) -> Result<Self, SseError> {
@@ -65,7 +71,9 @@ impl SseFrame {
                     None => frame.data = Some(value),
                 },
                 _ => {
-                    return Err(SseError::UnknownField { line: line.to_owned() });
+                    return Err(SseError::UnknownField {
+                        line: line.to_owned(),
+                    });
                 }
             }
         }
@@ -163,7 +171,9 @@ fn frame_end(buffer: &[u8], from: usize) -> Option<usize> {
 }
 
 fn lines(text: &str) -> impl Iterator<Item = &str> {
-    text.split('\n').map(|line| line.strip_suffix('\r').unwrap_or(line)).filter(|line| !line.is_empty())
+    text.split('\n')
+        .map(|line| line.strip_suffix('\r').unwrap_or(line))
+        .filter(|line| !line.is_empty())
 }
 
 /// The frames of an HTTP response.
@@ -178,7 +188,11 @@ impl SseStream {
     /// Reads the body of `response`.
     #[must_use]
     pub fn new(response: reqwest::Response) -> Self {
-        Self { response, decoder: SseDecoder::default(), patience: PATIENCE }
+        Self {
+            response,
+            decoder: SseDecoder::default(),
+            patience: PATIENCE,
+        }
     }
 
     /// Gives up when no frame comes for this long.
@@ -200,7 +214,9 @@ impl SseStream {
     /// When the connection breaks, stays silent, or sends what is no event.
     pub async fn next_frame(&mut self) -> Result<Option<SseFrame>, SseError> {
         let patience = self.patience;
-        tokio::time::timeout(patience, self.read_frame()).await.unwrap_or(Err(SseError::Silence(patience)))
+        tokio::time::timeout(patience, self.read_frame())
+            .await
+            .unwrap_or(Err(SseError::Silence(patience)))
     }
 
     /// The next frame with this event name; frames before it are dropped. `None` when the stream ends first.
@@ -239,7 +255,9 @@ impl SseStream {
                 Some(bytes) => self.decoder.push(&bytes),
                 None if self.decoder.buffer.is_empty() => return Ok(None),
                 None => {
-                    return Err(SseError::Truncated { rest: self.decoder.rest() });
+                    return Err(SseError::Truncated {
+                        rest: self.decoder.rest(),
+                    });
                 }
             }
         }

@@ -20,7 +20,10 @@ fn frames_are_the_same_however_the_bytes_arrive() {
     assert!(expected[1].is_comment());
     assert_eq!(expected[1].comments, ["heartbeat"]);
     assert_eq!(expected[2].data.as_deref(), Some("one\ntwo"));
-    assert_eq!((expected[3].name(), expected[3].data.as_deref()), ("message", Some("")));
+    assert_eq!(
+        (expected[3].name(), expected[3].data.as_deref()),
+        ("message", Some(""))
+    );
 
     for size in 1..WIRE.len() {
         let mut split = SseDecoder::default();
@@ -39,7 +42,10 @@ fn raw_bytes_add_up_to_the_stream() {
     let mut decoder = SseDecoder::default();
     decoder.push(WIRE.as_bytes());
     decoder.push(b"event: cut sh");
-    let raw: Vec<u8> = frames(&mut decoder).iter().flat_map(|frame| frame.raw.to_vec()).collect();
+    let raw: Vec<u8> = frames(&mut decoder)
+        .iter()
+        .flat_map(|frame| frame.raw.to_vec())
+        .collect();
     assert_eq!(raw, WIRE.as_bytes());
     assert_eq!(decoder.rest(), "event: cut sh");
 }
@@ -48,8 +54,13 @@ fn raw_bytes_add_up_to_the_stream() {
 fn broken_frames_are_errors_and_reading_goes_on_behind_them() {
     let mut decoder = SseDecoder::default();
     decoder.push(b"data: \xff\n\nevnt: x\n\ndata: {\n\n");
-    assert!(matches!(decoder.next_frame(), Err(SseError::NotUtf8 { .. })));
-    assert!(matches!(decoder.next_frame(), Err(SseError::UnknownField { line }) if line == "evnt: x"));
+    assert!(matches!(
+        decoder.next_frame(),
+        Err(SseError::NotUtf8 { .. })
+    ));
+    assert!(
+        matches!(decoder.next_frame(), Err(SseError::UnknownField { line }) if line == "evnt: x")
+    );
     let frame = decoder.next_frame().expect("a frame").expect("whole");
     assert!(matches!(frame.json(), Err(SseError::NotJson { .. })));
 }

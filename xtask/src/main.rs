@@ -68,7 +68,11 @@ fn main() -> anyhow::Result<ExitCode> {
     match Cli::parse().chore {
         Chore::Boundary(root) => Ok(report::print("boundary", &boundary::check(&root.open()?)?)),
         Chore::Tidy(root) => Ok(report::print("tidy", &tidy::check(&root.open()?)?)),
-        Chore::Bench { root, profile, args } => bench::run(&root.open()?, &profile, &args),
+        Chore::Bench {
+            root,
+            profile,
+            args,
+        } => bench::run(&root.open()?, &profile, &args),
         Chore::Config(root) => config::run(&root.open()?),
         Chore::CheckHistory { files } => Ok(report::print("history", &history::check(&files)?)),
     }
@@ -80,7 +84,15 @@ mod tests {
 
     #[test]
     fn bench_hands_on_what_it_does_not_know() {
-        let line = ["xtask", "bench", "--profile", "dist", "--viewers", "9", "stream"];
+        let line = [
+            "xtask",
+            "bench",
+            "--profile",
+            "dist",
+            "--viewers",
+            "9",
+            "stream",
+        ];
         let Chore::Bench { profile, args, .. } = Cli::parse_from(line).chore else {
             panic!("not the bench chore");
         };

@@ -12,7 +12,10 @@ pub(crate) struct Violation {
 
 impl Violation {
     pub(crate) fn new(place: impl Into<String>, problem: impl Into<String>) -> Self {
-        Self { place: place.into(), problem: problem.into() }
+        Self {
+            place: place.into(),
+            problem: problem.into(),
+        }
     }
 
     /// A violation at a line (counted from one) of a file.

@@ -23,7 +23,10 @@ impl Workspace {
     /// Opens the workspace in `root`, or the one around the current folder.
     pub(crate) fn open(root: Option<&Path>) -> Result<Self> {
         let mut command = MetadataCommand::new();
-        command.no_deps().features(CargoOpt::AllFeatures).other_options(vec!["--offline".to_owned()]);
+        command
+            .no_deps()
+            .features(CargoOpt::AllFeatures)
+            .other_options(vec!["--offline".to_owned()]);
         if let Some(root) = root {
             command.manifest_path(root.join("Cargo.toml"));
         }
@@ -67,7 +70,9 @@ impl Workspace {
 
 /// Runs `command` with our terminal and passes its success or failure on.
 pub(crate) fn run(command: &mut Command) -> Result<ExitCode> {
-    let status = command.status().with_context(|| format!("starting {:?}", command.get_program()))?;
+    let status = command
+        .status()
+        .with_context(|| format!("starting {:?}", command.get_program()))?;
     Ok(if status.success() {
         ExitCode::SUCCESS
     } else {
@@ -80,7 +85,10 @@ fn collect(folder: &Utf8Path, paths: &mut Vec<Utf8PathBuf>) -> Result<()> {
     if !folder.is_dir() {
         return Ok(());
     }
-    for entry in folder.read_dir_utf8().with_context(|| format!("listing {folder}"))? {
+    for entry in folder
+        .read_dir_utf8()
+        .with_context(|| format!("listing {folder}"))?
+    {
         let entry = entry.with_context(|| format!("listing {folder}"))?;
         let kind = entry.file_type()?;
         if kind.is_dir() && !is_generated(entry.file_name()) {

@@ -38,15 +38,25 @@ pub enum FactoryError {
 }
 
 /// The bridge that `config` asks for, not yet started. What it cannot keep goes to `log`.
-pub fn stream_bridge(config: StreamBridgeConfig, log: Arc<dyn StreamLog>) -> Result<Arc<dyn StreamBridge>, FactoryError> {
+pub fn stream_bridge(
+    config: StreamBridgeConfig,
+    log: Arc<dyn StreamLog>,
+) -> Result<Arc<dyn StreamBridge>, FactoryError> {
     match config {
-        StreamBridgeConfig::Memory(options) => Ok(Arc::new(MemoryStreamBridge::with_log(options, log)?)),
-        StreamBridgeConfig::Redis(options) => Ok(Arc::new(RedisStreamBridge::with_log(options, log)?)),
+        StreamBridgeConfig::Memory(options) => {
+            Ok(Arc::new(MemoryStreamBridge::with_log(options, log)?))
+        }
+        StreamBridgeConfig::Redis(options) => {
+            Ok(Arc::new(RedisStreamBridge::with_log(options, log)?))
+        }
     }
 }
 
 /// The bell between the processes that such a bridge joins; what it has begun to ring, `tasks` finish.
-pub fn node_bell(config: &StreamBridgeConfig, tasks: Tasks) -> Result<Arc<dyn NodeBell>, FactoryError> {
+pub fn node_bell(
+    config: &StreamBridgeConfig,
+    tasks: Tasks,
+) -> Result<Arc<dyn NodeBell>, FactoryError> {
     match config {
         StreamBridgeConfig::Memory(_) => Ok(Arc::new(MemoryNodeBell::default())),
         StreamBridgeConfig::Redis(options) => Ok(Arc::new(RedisNodeBell::new(options, tasks)?)),
@@ -81,8 +91,14 @@ mod tests {
 
     #[test]
     fn an_option_of_zero_is_refused_by_its_name() {
-        let options = MemoryOptions { max_events: 0, ..MemoryOptions::default() };
+        let options = MemoryOptions {
+            max_events: 0,
+            ..MemoryOptions::default()
+        };
         let error = made(StreamBridgeConfig::Memory(options)).expect_err("nothing could be kept");
-        assert_eq!(error.to_string(), "stream_bridge.memory.max_events must be greater than zero");
+        assert_eq!(
+            error.to_string(),
+            "stream_bridge.memory.max_events must be greater than zero"
+        );
     }
 }

@@ -66,10 +66,15 @@ pub struct NewKey {
 impl NewKey {
     /// A key from the operating system's randomness.
     pub fn generate() -> Self {
-        let (id, secret): ([u8; ID_LENGTH / 2], [u8; SECRET_LENGTH / 2]) = (rand::random(), rand::random());
+        let (id, secret): ([u8; ID_LENGTH / 2], [u8; SECRET_LENGTH / 2]) =
+            (rand::random(), rand::random());
         let key_id = hex::encode(id);
         let key = format!("{PREFIX}{key_id}_{}", hex::encode(secret));
-        Self { key_id, hash: KeyHash::of(&key), key: key.into() }
+        Self {
+            key_id,
+            hash: KeyHash::of(&key),
+            key: key.into(),
+        }
     }
 }
 
@@ -77,7 +82,8 @@ impl NewKey {
 fn id_of(key: &str) -> Option<&str> {
     let (id, secret) = key.strip_prefix(PREFIX)?.split_once('_')?;
     let is_hex = |text: &str| text.bytes().all(|byte| byte.is_ascii_hexdigit());
-    (id.len() == ID_LENGTH && secret.len() == SECRET_LENGTH && is_hex(id) && is_hex(secret)).then_some(id)
+    (id.len() == ID_LENGTH && secret.len() == SECRET_LENGTH && is_hex(id) && is_hex(secret))
+        .then_some(id)
 }
 
 /// Keeps keys.
@@ -94,10 +100,22 @@ pub trait ApiKeyStore: Send + Sync + std::fmt::Debug {
 }
 
 /// The key that `sent` is, if it is valid at `at`. What was wrong with it is not told.
-pub async fn recognize(store: &Arc<dyn ApiKeyStore>, sent: &str, at: DateTime<Utc>) -> Result<Option<ApiKey>, StoreError> {
-    let Some(id) = id_of(sent) else { return Ok(None) };
-    let Some((key, kept)) = store.find(id).await? else { return Ok(None) };
-    let is_it: bool = KeyHash::of(sent).0.as_bytes().ct_eq(kept.0.as_bytes()).into();
+pub async fn recognize(
+    store: &Arc<dyn ApiKeyStore>,
+    sent: &str,
+    at: DateTime<Utc>,
+) -> Result<Option<ApiKey>, StoreError> {
+    let Some(id) = id_of(sent) else {
+        return Ok(None);
+    };
+    let Some((key, kept)) = store.find(id).await? else {
+        return Ok(None);
+    };
+    let is_it: bool = KeyHash::of(sent)
+        .0
+        .as_bytes()
+        .ct_eq(kept.0.as_bytes())
+        .into();
     Ok(Some(key).filter(|key| is_it && key.is_valid(at)))
 }
 
@@ -122,7 +140,15 @@ pub async fn issue(
     let NewKey { key_id, key, hash } = NewKey::generate();
     debug_assert!(id_of(key.expose_secret()).is_some());
     let is_admin = rights == Rights::Admin;
-    let kept = ApiKey { key_id, user_id: user.to_owned(), name, is_admin, created_at: at, expires_at, revoked_at: None };
+    let kept = ApiKey {
+        key_id,
+        user_id: user.to_owned(),
+        name,
+        is_admin,
+        created_at: at,
+        expires_at,
+        revoked_at: None,
+    };
     store.create(kept.clone(), hash).await?;
     Ok((kept, key))
 }
@@ -139,17 +165,30 @@ impl ApiKeyStore for MemoryApiKeyStore {
     }
 
     async fn find(&self, key_id: &str) -> Result<Option<(ApiKey, KeyHash)>, StoreError> {
-        Ok(self.0.lock().iter().find(|(key, _)| key.key_id == key_id).cloned())
+        Ok(self
+            .0
+            .lock()
+            .iter()
+            .find(|(key, _)| key.key_id == key_id)
+            .cloned())
     }
 
     async fn list(&self, user: Option<&str>) -> Result<Vec<ApiKey>, StoreError> {
         let keys = self.0.lock();
-        Ok(keys.iter().map(|(key, _)| key).filter(|key| user.is_none_or(|user| key.user_id == user)).cloned().collect())
+        Ok(keys
+            .iter()
+            .map(|(key, _)| key)
+            .filter(|key| user.is_none_or(|user| key.user_id == user))
+            .cloned()
+            .collect())
     }
 
     async fn revoke(&self, key_id: &str, at: DateTime<Utc>) -> Result<bool, StoreError> {
         let mut keys = self.0.lock();
-        let found = keys.iter_mut().map(|(key, _)| key).find(|key| key.key_id == key_id);
+        let found = keys
+            .iter_mut()
+            .map(|(key, _)| key)
+            .find(|key| key.key_id == key_id);
         Ok(found.map(|key| key.revoked_at.get_or_insert(at)).is_some())
     }
 }
@@ -162,7 +201,10 @@ mod tests {
     use crate::testkit::api_keys::KeyStores;
 
     async fn memory() -> KeyStores {
-        KeyStores { keys: Arc::new(MemoryApiKeyStore::default()), keep: Arc::new(()) }
+        KeyStores {
+            keys: Arc::new(MemoryApiKeyStore::default()),
+            keep: Arc::new(()),
+        }
     }
 
     crate::api_key_store_suite!([#[tokio::test]] memory);
@@ -170,13 +212,32 @@ mod tests {
     #[tokio::test]
     async fn only_the_whole_key_is_recognized_while_it_is_valid() {
         let store: Arc<dyn ApiKeyStore> = Arc::new(MemoryApiKeyStore::default());
-        let (kept, key) = issue(&*store, "ann", Rights::User, None, Some(at(10)), at(0)).await.unwrap();
+        let (kept, key) = issue(&*store, "ann", Rights::User, None, Some(at(10)), at(0))
+            .await
+            .unwrap();
         let key = key.expose_secret().to_owned();
-        let user = async |sent: &str, n| recognize(&store, sent, at(n)).await.unwrap().map(|key| key.user_id);
+        let user = async |sent: &str, n| {
+            recognize(&store, sent, at(n))
+                .await
+                .unwrap()
+                .map(|key| key.user_id)
+        };
         assert_eq!(user(&key, 9).await.as_deref(), Some("ann"));
         assert_eq!(user(&key, 10).await, None);
-        let flipped = format!("{}{}", &key[..key.len() - 1], if key.ends_with('0') { '1' } else { '0' });
-        for wrong in [flipped.as_str(), &key[1..], &key[..key.len() - 1], "", PREFIX, &key.to_uppercase(), &format!("{key} ")] {
+        let flipped = format!(
+            "{}{}",
+            &key[..key.len() - 1],
+            if key.ends_with('0') { '1' } else { '0' }
+        );
+        for wrong in [
+            flipped.as_str(),
+            &key[1..],
+            &key[..key.len() - 1],
+            "",
+            PREFIX,
+            &key.to_uppercase(),
+            &format!("{key} "),
+        ] {
             assert_eq!(user(wrong, 1).await, None, "{wrong}");
         }
         assert_eq!(store.revoke(&kept.key_id, at(2)).await, Ok(true));
@@ -188,6 +249,9 @@ mod tests {
         let (one, other) = (NewKey::generate(), NewKey::generate());
         assert!(one.key_id != other.key_id && one.hash != other.hash);
         assert!(!format!("{one:?}").contains(one.key.expose_secret()));
-        assert_eq!(one.key.expose_secret().len(), PREFIX.len() + ID_LENGTH + 1 + SECRET_LENGTH);
+        assert_eq!(
+            one.key.expose_secret().len(),
+            PREFIX.len() + ID_LENGTH + 1 + SECRET_LENGTH
+        );
     }
 }

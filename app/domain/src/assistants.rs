@@ -32,7 +32,10 @@ impl AssistantContent {
     pub fn mirrored(mut self) -> Self {
         self.config.shift_remove("configurable");
         if !self.context.is_empty() {
-            self.config.insert("configurable".to_owned(), Value::Object(self.context.clone()));
+            self.config.insert(
+                "configurable".to_owned(),
+                Value::Object(self.context.clone()),
+            );
         }
         self
     }
@@ -164,12 +167,17 @@ pub struct AssistantSearch {
 impl AssistantSearch {
     /// Whether an assistant passes the filters.
     pub fn matches(&self, content: &AssistantContent) -> bool {
-        self.graph.as_ref().is_none_or(|graph| content.graph == *graph) && self.describes(&content.name, &content.metadata)
+        self.graph
+            .as_ref()
+            .is_none_or(|graph| content.graph == *graph)
+            && self.describes(&content.name, &content.metadata)
     }
 
     /// Whether a name and metadata pass the filters about them.
     pub fn describes(&self, name: &str, metadata: &Map<String, Value>) -> bool {
-        self.name.as_ref().is_none_or(|wanted| name.to_lowercase().contains(&wanted.to_lowercase()))
+        self.name
+            .as_ref()
+            .is_none_or(|wanted| name.to_lowercase().contains(&wanted.to_lowercase()))
             && crate::containment::contains(metadata, &self.metadata)
     }
 
@@ -183,7 +191,11 @@ impl AssistantSearch {
             AssistantSort::Id => Ordering::Equal,
         };
         let ascending = by_key.then(a.id.cmp(&b.id));
-        if self.ascending { ascending } else { ascending.reverse() }
+        if self.ascending {
+            ascending
+        } else {
+            ascending.reverse()
+        }
     }
 }
 
@@ -206,15 +218,36 @@ pub trait AssistantStore: Send + Sync + std::fmt::Debug {
     /// One assistant.
     async fn get(&self, id: Uuid, owner: &Owner) -> Result<Option<Assistant>, StoreError>;
     /// Assistants that match.
-    async fn search(&self, search: &AssistantSearch, owner: &Owner) -> Result<Vec<Assistant>, StoreError>;
+    async fn search(
+        &self,
+        search: &AssistantSearch,
+        owner: &Owner,
+    ) -> Result<Vec<Assistant>, StoreError>;
     /// How many match, limit and offset aside.
     async fn count(&self, search: &AssistantSearch, owner: &Owner) -> Result<u64, StoreError>;
     /// Makes the next version and puts it in force. Its number is one more than that of the newest.
-    async fn patch(&self, id: Uuid, patch: AssistantPatch, owner: &Owner, at: DateTime<Utc>) -> Result<Option<Assistant>, StoreError>;
+    async fn patch(
+        &self,
+        id: Uuid,
+        patch: AssistantPatch,
+        owner: &Owner,
+        at: DateTime<Utc>,
+    ) -> Result<Option<Assistant>, StoreError>;
     /// Versions, newest first; `None` when there is no such assistant.
-    async fn versions(&self, id: Uuid, query: &VersionQuery, owner: &Owner) -> Result<Option<Vec<AssistantVersion>>, StoreError>;
+    async fn versions(
+        &self,
+        id: Uuid,
+        query: &VersionQuery,
+        owner: &Owner,
+    ) -> Result<Option<Vec<AssistantVersion>>, StoreError>;
     /// Puts a version in force again; `None` when there is no such assistant or version.
-    async fn set_latest(&self, id: Uuid, version: u32, owner: &Owner, at: DateTime<Utc>) -> Result<Option<Assistant>, StoreError>;
+    async fn set_latest(
+        &self,
+        id: Uuid,
+        version: u32,
+        owner: &Owner,
+        at: DateTime<Utc>,
+    ) -> Result<Option<Assistant>, StoreError>;
     /// Removes an assistant with its versions. `false` when there was none.
     async fn delete(&self, id: Uuid, owner: &Owner) -> Result<bool, StoreError>;
 }

@@ -62,7 +62,18 @@ pub trait FeedbackStore: Send + Sync + std::fmt::Debug {
     /// `None` when the thread has no such run.
     async fn put(&self, feedback: Feedback) -> Result<Option<Feedback>, StoreError>;
     /// The rows of a run, or of a whole thread, in the order in which they were given.
-    async fn list(&self, thread: &ThreadId, run: Option<&RunId>, owner: &Owner) -> Result<Vec<Feedback>, StoreError>;
+    async fn list(
+        &self,
+        thread: &ThreadId,
+        run: Option<&RunId>,
+        owner: &Owner,
+    ) -> Result<Vec<Feedback>, StoreError>;
     /// Removes rows of a run, only the one with `id` if that is given. `false` when there was none.
-    async fn delete(&self, thread: &ThreadId, run: &RunId, id: Option<&str>, owner: &Owner) -> Result<bool, StoreError>;
+    async fn delete(
+        &self,
+        thread: &ThreadId,
+        run: &RunId,
+        id: Option<&str>,
+        owner: &Owner,
+    ) -> Result<bool, StoreError>;
 }

@@ -10,7 +10,8 @@ use parking_lot::Mutex;
 use uuid::Uuid;
 
 use crate::assistants::{
-    Assistant, AssistantPatch, AssistantSearch, AssistantStore, AssistantVersion, CreatedAssistant, NewAssistant, VersionQuery,
+    Assistant, AssistantPatch, AssistantSearch, AssistantStore, AssistantVersion, CreatedAssistant,
+    NewAssistant, VersionQuery,
 };
 use crate::containment::contains;
 
@@ -40,11 +41,19 @@ impl Kept {
 }
 
 impl MemoryAssistantStore {
-    fn matching(&self, search: &AssistantSearch, owner: &Owner) -> Result<Vec<Assistant>, StoreError> {
+    fn matching(
+        &self,
+        search: &AssistantSearch,
+        owner: &Owner,
+    ) -> Result<Vec<Assistant>, StoreError> {
         let user = owner.resolve()?;
         let kept = self.0.lock();
-        let of_user = kept.values().filter(|kept| kept.is_of(user.as_deref())).map(|kept| &kept.now);
-        let wanted = |now: &&Assistant| !search.except.contains(&now.id) && search.matches(&now.content);
+        let of_user = kept
+            .values()
+            .filter(|kept| kept.is_of(user.as_deref()))
+            .map(|kept| &kept.now);
+        let wanted =
+            |now: &&Assistant| !search.except.contains(&now.id) && search.matches(&now.content);
         let mut found: Vec<Assistant> = of_user.filter(wanted).cloned().collect();
         found.sort_by(|a, b| search.order(a, b));
         Ok(found)
@@ -57,58 +66,138 @@ impl AssistantStore for MemoryAssistantStore {
         let mut kept = self.0.lock();
         if let Some(held) = kept.get(&new.id) {
             let mine = held.now.user_id == new.user_id;
-            return Ok(if mine { CreatedAssistant::Existing(held.now.clone()) } else { CreatedAssistant::Taken });
+            return Ok(if mine {
+                CreatedAssistant::Existing(held.now.clone())
+            } else {
+                CreatedAssistant::Taken
+            });
         }
-        let first = AssistantVersion { id: new.id, version: 1, content: new.content.clone(), created_at: new.at };
-        let now = Assistant { id: new.id, user_id: new.user_id, version: 1, content: new.content, created_at: new.at, updated_at: new.at };
-        kept.insert(new.id, Kept { now: now.clone(), versions: vec![first] });
+        let first = AssistantVersion {
+            id: new.id,
+            version: 1,
+            content: new.content.clone(),
+            created_at: new.at,
+        };
+        let now = Assistant {
+            id: new.id,
+            user_id: new.user_id,
+            version: 1,
+            content: new.content,
+            created_at: new.at,
+            updated_at: new.at,
+        };
+        kept.insert(
+            new.id,
+            Kept {
+                now: now.clone(),
+                versions: vec![first],
+            },
+        );
         Ok(CreatedAssistant::New(now))
     }
 
     async fn get(&self, id: Uuid, owner: &Owner) -> Result<Option<Assistant>, StoreError> {
         let user = owner.resolve()?;
-        Ok(self.0.lock().get(&id).filter(|kept| kept.is_of(user.as_deref())).map(|kept| kept.now.clone()))
+        Ok(self
+            .0
+            .lock()
+            .get(&id)
+            .filter(|kept| kept.is_of(user.as_deref()))
+            .map(|kept| kept.now.clone()))
     }
 
-    async fn search(&self, search: &AssistantSearch, owner: &Owner) -> Result<Vec<Assistant>, StoreError> {
-        Ok(self.matching(search, owner)?.into_iter().skip(search.offset).take(search.limit).collect())
+    async fn search(
+        &self,
+        search: &AssistantSearch,
+        owner: &Owner,
+    ) -> Result<Vec<Assistant>, StoreError> {
+        Ok(self
+            .matching(search, owner)?
+            .into_iter()
+            .skip(search.offset)
+            .take(search.limit)
+            .collect())
     }
 
     async fn count(&self, search: &AssistantSearch, owner: &Owner) -> Result<u64, StoreError> {
         Ok(self.matching(search, owner)?.len() as u64)
     }
 
-    async fn patch(&self, id: Uuid, patch: AssistantPatch, owner: &Owner, at: DateTime<Utc>) -> Result<Option<Assistant>, StoreError> {
+    async fn patch(
+        &self,
+        id: Uuid,
+        patch: AssistantPatch,
+        owner: &Owner,
+        at: DateTime<Utc>,
+    ) -> Result<Option<Assistant>, StoreError> {
         let user = owner.resolve()?;
         let mut kept = self.0.lock();
-        let Some(kept) = kept.get_mut(&id).filter(|kept| kept.is_of(user.as_deref())) else { return Ok(None) };
+        let Some(kept) = kept.get_mut(&id).filter(|kept| kept.is_of(user.as_deref())) else {
+            return Ok(None);
+        };
         let number = kept.versions.last().map_or(1, |newest| newest.version + 1);
-        let next = AssistantVersion { id, version: number, content: patch.applied_to(kept.now.content.clone()), created_at: at };
+        let next = AssistantVersion {
+            id,
+            version: number,
+            content: patch.applied_to(kept.now.content.clone()),
+            created_at: at,
+        };
         let now = kept.take(&next, at);
         kept.versions.push(next);
         Ok(Some(now))
     }
 
-    async fn versions(&self, id: Uuid, query: &VersionQuery, owner: &Owner) -> Result<Option<Vec<AssistantVersion>>, StoreError> {
+    async fn versions(
+        &self,
+        id: Uuid,
+        query: &VersionQuery,
+        owner: &Owner,
+    ) -> Result<Option<Vec<AssistantVersion>>, StoreError> {
         let user = owner.resolve()?;
         let kept = self.0.lock();
-        let Some(kept) = kept.get(&id).filter(|kept| kept.is_of(user.as_deref())) else { return Ok(None) };
-        let matching = kept.versions.iter().rev().filter(|version| contains(&version.content.metadata, &query.metadata));
-        Ok(Some(matching.skip(query.offset).take(query.limit).cloned().collect()))
+        let Some(kept) = kept.get(&id).filter(|kept| kept.is_of(user.as_deref())) else {
+            return Ok(None);
+        };
+        let matching = kept
+            .versions
+            .iter()
+            .rev()
+            .filter(|version| contains(&version.content.metadata, &query.metadata));
+        Ok(Some(
+            matching
+                .skip(query.offset)
+                .take(query.limit)
+                .cloned()
+                .collect(),
+        ))
     }
 
-    async fn set_latest(&self, id: Uuid, version: u32, owner: &Owner, at: DateTime<Utc>) -> Result<Option<Assistant>, StoreError> {
+    async fn set_latest(
+        &self,
+        id: Uuid,
+        version: u32,
+        owner: &Owner,
+        at: DateTime<Utc>,
+    ) -> Result<Option<Assistant>, StoreError> {
         let user = owner.resolve()?;
         let mut kept = self.0.lock();
-        let Some(kept) = kept.get_mut(&id).filter(|kept| kept.is_of(user.as_deref())) else { return Ok(None) };
-        let wanted = kept.versions.iter().find(|held| held.version == version).cloned();
+        let Some(kept) = kept.get_mut(&id).filter(|kept| kept.is_of(user.as_deref())) else {
+            return Ok(None);
+        };
+        let wanted = kept
+            .versions
+            .iter()
+            .find(|held| held.version == version)
+            .cloned();
         Ok(wanted.map(|wanted| kept.take(&wanted, at)))
     }
 
     async fn delete(&self, id: Uuid, owner: &Owner) -> Result<bool, StoreError> {
         let user = owner.resolve()?;
         let mut kept = self.0.lock();
-        let mine = kept.get(&id).is_some_and(|kept| kept.is_of(user.as_deref()));
+        let mine = kept
+            .get(&id)
+            .is_some_and(|kept| kept.is_of(user.as_deref()));
         Ok(mine && kept.remove(&id).is_some())
     }
 }
@@ -121,7 +210,10 @@ mod tests {
     use crate::testkit::assistants::AssistantStores;
 
     async fn fresh() -> AssistantStores {
-        AssistantStores { assistants: Arc::new(MemoryAssistantStore::default()), keep: Arc::new(()) }
+        AssistantStores {
+            assistants: Arc::new(MemoryAssistantStore::default()),
+            keep: Arc::new(()),
+        }
     }
 
     crate::assistant_store_suite!([#[tokio::test]] fresh);

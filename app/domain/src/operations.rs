@@ -45,8 +45,12 @@ impl RunLine {
         let silent = now - self.updated_at;
         match self.status {
             status if status.is_terminal() => None,
-            RunStatus::Pending if self.told_to_stop && silent > TURN => Some("told to stop, and not ended"),
-            RunStatus::Pending if !self.waits_behind && now - self.created_at.max(self.updated_at) > TURN => {
+            RunStatus::Pending if self.told_to_stop && silent > TURN => {
+                Some("told to stop, and not ended")
+            }
+            RunStatus::Pending
+                if !self.waits_behind && now - self.created_at.max(self.updated_at) > TURN =>
+            {
                 Some("its turn has come, and nobody begins it")
             }
             RunStatus::Pending => None,
@@ -97,13 +101,62 @@ mod tests {
         let (running, pending) = (line(RunStatus::Running), line(RunStatus::Pending));
         assert_eq!(why(running.clone(), 600), None);
         assert_eq!(why(running.clone(), 601), Some("it writes nothing"));
-        assert_eq!(why(RunLine { owner_lives: false, ..running.clone() }, 1), Some("its process is gone"));
-        assert_eq!(why(RunLine { owner: None, ..running }, 1), Some("its process is gone"));
+        assert_eq!(
+            why(
+                RunLine {
+                    owner_lives: false,
+                    ..running.clone()
+                },
+                1
+            ),
+            Some("its process is gone")
+        );
+        assert_eq!(
+            why(
+                RunLine {
+                    owner: None,
+                    ..running
+                },
+                1
+            ),
+            Some("its process is gone")
+        );
         assert_eq!(why(pending.clone(), 60), None);
-        assert_eq!(why(pending.clone(), 61), Some("its turn has come, and nobody begins it"));
-        assert_eq!(why(RunLine { waits_behind: true, ..pending.clone() }, 9_999), None);
-        assert_eq!(why(RunLine { created_at: at(9_999), ..pending.clone() }, 9_000), None);
-        assert_eq!(why(RunLine { waits_behind: true, told_to_stop: true, ..pending }, 61), Some("told to stop, and not ended"));
+        assert_eq!(
+            why(pending.clone(), 61),
+            Some("its turn has come, and nobody begins it")
+        );
+        assert_eq!(
+            why(
+                RunLine {
+                    waits_behind: true,
+                    ..pending.clone()
+                },
+                9_999
+            ),
+            None
+        );
+        assert_eq!(
+            why(
+                RunLine {
+                    created_at: at(9_999),
+                    ..pending.clone()
+                },
+                9_000
+            ),
+            None
+        );
+        assert_eq!(
+            why(
+                RunLine {
+                    waits_behind: true,
+                    told_to_stop: true,
+                    ..pending
+                },
+                61
+            ),
+            Some("told to stop, and not ended")
+        );
         assert_eq!(why(line(RunStatus::Success), 9_999), None);
     }
 }

@@ -42,7 +42,8 @@ pub struct ThreadRecord {
 impl ThreadRecord {
     /// When its time is over, if it does not change before.
     pub fn expires_at(&self) -> Option<DateTime<Utc>> {
-        self.ttl.and_then(|ttl| self.updated_at.checked_add_signed(ttl.after))
+        self.ttl
+            .and_then(|ttl| self.updated_at.checked_add_signed(ttl.after))
     }
 }
 
@@ -208,14 +209,25 @@ pub trait ThreadStore: Send + Sync + std::fmt::Debug {
     /// Makes a thread, or finds it.
     async fn create(&self, thread: NewThread) -> Result<Created, StoreError>;
     /// One thread.
-    async fn get(&self, thread: &ThreadId, owner: &Owner) -> Result<Option<ThreadRecord>, StoreError>;
+    async fn get(
+        &self,
+        thread: &ThreadId,
+        owner: &Owner,
+    ) -> Result<Option<ThreadRecord>, StoreError>;
     /// Threads that match.
-    async fn search(&self, search: &ThreadSearch, owner: &Owner) -> Result<Vec<ThreadRecord>, StoreError>;
+    async fn search(
+        &self,
+        search: &ThreadSearch,
+        owner: &Owner,
+    ) -> Result<Vec<ThreadRecord>, StoreError>;
     /// How many match, limit and offset aside.
     async fn count(&self, search: &ThreadSearch, owner: &Owner) -> Result<u64, StoreError>;
     /// What threads hold, each read once: in as many statements for many as for one, as far as their states are short. Threads
     /// that hold nothing are left out. Nobody's permission is asked.
-    async fn contents(&self, threads: &[ThreadId]) -> Result<HashMap<ThreadId, ThreadContent>, StoreError>;
+    async fn contents(
+        &self,
+        threads: &[ThreadId],
+    ) -> Result<HashMap<ThreadId, ThreadContent>, StoreError>;
     /// Changes one thread and gives it back as it is then.
     async fn patch(
         &self,

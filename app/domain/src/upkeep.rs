@@ -44,19 +44,36 @@ impl HistoryRule {
     /// The ways that are to be gone. Each begins anew under another rule.
     fn walks(self, now: DateTime<Utc>) -> Vec<Walk> {
         let since = self.days.map(|days| before(now, days_of(days)));
-        let keep = KeptHistory { newest: self.newest, since };
-        let rule = format!("histories looked through: {} and {:?} days", self.newest, self.days);
+        let keep = KeptHistory {
+            newest: self.newest,
+            since,
+        };
+        let rule = format!(
+            "histories looked through: {} and {:?} days",
+            self.newest, self.days
+        );
         // What was changed a moment ago may not be all that was changed then.
-        let changed = Walk { name: rule.clone(), until: before(now, SETTLED), keep };
+        let changed = Walk {
+            name: rule.clone(),
+            until: before(now, SETTLED),
+            keep,
+        };
         // Whatever is in a thread that was left alone for so long is old by now.
-        let at_rest = since.map(|until| Walk { name: format!("{rule}, at rest"), until, keep });
+        let at_rest = since.map(|until| Walk {
+            name: format!("{rule}, at rest"),
+            until,
+            keep,
+        });
         [changed].into_iter().chain(at_rest).collect()
     }
 }
 
 /// So many days, as far as time goes.
 pub fn days_of(days: u64) -> TimeDelta {
-    i64::try_from(days).ok().and_then(TimeDelta::try_days).unwrap_or(TimeDelta::MAX)
+    i64::try_from(days)
+        .ok()
+        .and_then(TimeDelta::try_days)
+        .unwrap_or(TimeDelta::MAX)
 }
 
 /// A thread, and when its state was last changed.
@@ -93,11 +110,17 @@ pub trait UpkeepStore: Send + Sync + std::fmt::Debug {
     async fn forget_events(&self, before: DateTime<Utc>, most: usize) -> Result<usize, StoreError>;
 
     /// Removes up to `most` batches of the streams of runs that were over at `before`, and says how many those were.
-    async fn forget_streams(&self, before: DateTime<Utc>, most: usize) -> Result<usize, StoreError>;
+    async fn forget_streams(&self, before: DateTime<Utc>, most: usize)
+    -> Result<usize, StoreError>;
 
     /// Up to `most` threads whose states were changed at `until` or before, in the order of these changes, from behind where
     /// the walk of this name has come.
-    async fn changed_threads(&self, walk: &str, until: DateTime<Utc>, most: usize) -> Result<Vec<ChangedThread>, StoreError>;
+    async fn changed_threads(
+        &self,
+        walk: &str,
+        until: DateTime<Utc>,
+        most: usize,
+    ) -> Result<Vec<ChangedThread>, StoreError>;
 
     /// Notes how far a walk has come.
     async fn note_walked(&self, walk: &str, up_to: &ChangedThread) -> Result<(), StoreError>;
@@ -144,8 +167,14 @@ impl Upkeep {
                 return Ok((forgotten != Forgotten::default()).then_some(forgotten));
             }
             let requests = self.requests.sweep(now, BATCH).await?;
-            let letters = self.outbox.sweep(before(now, rules.dead_letters), BATCH).await?;
-            let batches = self.store.forget_streams(before(now, rules.streams), BATCH).await?;
+            let letters = self
+                .outbox
+                .sweep(before(now, rules.dead_letters), BATCH)
+                .await?;
+            let batches = self
+                .store
+                .forget_streams(before(now, rules.streams), BATCH)
+                .await?;
             let events = match rules.run_events {
                 Some(stay) => self.store.forget_events(before(now, stay), BATCH).await?,
                 None => 0,
@@ -155,7 +184,11 @@ impl Upkeep {
             forgotten.batches += batches;
             forgotten.events += events;
             let mut is_through = true;
-            for walk in rules.histories.map(|rule| rule.walks(now)).unwrap_or_default() {
+            for walk in rules
+                .histories
+                .map(|rule| rule.walks(now))
+                .unwrap_or_default()
+            {
                 is_through &= self.walk_on(&walk, &mut forgotten.checkpoints).await?;
             }
             if is_through && requests.max(letters).max(batches).max(events) < BATCH {
@@ -169,13 +202,20 @@ impl Upkeep {
 impl Upkeep {
     /// Goes a step of a walk, and says whether there is nothing left of it.
     async fn walk_on(&self, walk: &Walk, forgotten: &mut usize) -> Result<bool, StoreError> {
-        let threads = self.store.changed_threads(&walk.name, walk.until, THREADS).await?;
+        let threads = self
+            .store
+            .changed_threads(&walk.name, walk.until, THREADS)
+            .await?;
         let (mut left, mut seen) = (BATCH, None);
         for changed in &threads {
-            let gone = self.checkpoints.forget_history(&changed.thread, &walk.keep, left).await.map_err(|error| match error {
-                CheckpointError::Store(error) => error,
-                other => StoreError::Failed(other.to_string()),
-            })?;
+            let gone = self
+                .checkpoints
+                .forget_history(&changed.thread, &walk.keep, left)
+                .await
+                .map_err(|error| match error {
+                    CheckpointError::Store(error) => error,
+                    other => StoreError::Failed(other.to_string()),
+                })?;
             *forgotten += gone;
             left -= gone.min(left);
             if left == 0 {

@@ -59,7 +59,11 @@ impl Window {
         let today = (now + ahead).date_naive();
         let first = today - TimeDelta::days(i64::from(days.saturating_sub(1)));
         let begin = |day: NaiveDate| day.and_time(NaiveTime::MIN).and_utc() - ahead;
-        Self { since: begin(first), until: begin(today + TimeDelta::days(1)), ahead }
+        Self {
+            since: begin(first),
+            until: begin(today + TimeDelta::days(1)),
+            ahead,
+        }
     }
 
     /// Whether this moment is looked at.
@@ -83,7 +87,8 @@ pub trait UsageStore: AsideLedger {
     /// The days on which something was done, oldest first.
     async fn days(&self, window: &Window, owner: &Owner) -> Result<Vec<Day>, StoreError>;
     /// A page of the runs of all threads, newest first.
-    async fn runs(&self, query: &RunListQuery, owner: &Owner) -> Result<Vec<RunRecord>, StoreError>;
+    async fn runs(&self, query: &RunListQuery, owner: &Owner)
+    -> Result<Vec<RunRecord>, StoreError>;
 }
 
 /// Whether a run ended badly.
@@ -96,8 +101,13 @@ fn failed(run: &RunRecord) -> bool {
 impl UsageStore for MemoryStores {
     async fn counts(&self, owner: &Owner) -> Result<RunCounts, StoreError> {
         let runs = runs_of(self, owner)?;
-        let count = |which: fn(&RunRecord) -> bool| runs.iter().filter(|run| which(run)).count() as u64;
-        Ok(RunCounts { all: runs.len() as u64, active: count(|run| !run.status.is_terminal()), failed: count(failed) })
+        let count =
+            |which: fn(&RunRecord) -> bool| runs.iter().filter(|run| which(run)).count() as u64;
+        Ok(RunCounts {
+            all: runs.len() as u64,
+            active: count(|run| !run.status.is_terminal()),
+            failed: count(failed),
+        })
     }
 
     async fn spent(&self, owner: &Owner) -> Result<Vec<Spent>, StoreError> {
@@ -110,44 +120,104 @@ impl UsageStore for MemoryStores {
 
     async fn days(&self, window: &Window, owner: &Owner) -> Result<Vec<Day>, StoreError> {
         let mut days: IndexMap<NaiveDate, (u64, IndexMap<String, Spent>)> = IndexMap::new();
-        for run in runs_of(self, owner)?.iter().filter(|run| window.has(run.created_at)) {
+        for run in runs_of(self, owner)?
+            .iter()
+            .filter(|run| window.has(run.created_at))
+        {
             days.entry(window.day_of(run.created_at)).or_default().0 += 1;
         }
-        for (at, cost) in costs_of(self, owner)?.into_iter().filter(|(at, _)| window.has(*at)) {
+        for (at, cost) in costs_of(self, owner)?
+            .into_iter()
+            .filter(|(at, _)| window.has(*at))
+        {
             add(&mut days.entry(window.day_of(at)).or_default().1, cost);
         }
         days.sort_unstable_keys();
-        Ok(days.into_iter().map(|(date, (runs, spent))| Day { date, runs, spent: sorted(spent) }).collect())
+        Ok(days
+            .into_iter()
+            .map(|(date, (runs, spent))| Day {
+                date,
+                runs,
+                spent: sorted(spent),
+            })
+            .collect())
     }
 
-    async fn runs(&self, query: &RunListQuery, owner: &Owner) -> Result<Vec<RunRecord>, StoreError> {
+    async fn runs(
+        &self,
+        query: &RunListQuery,
+        owner: &Owner,
+    ) -> Result<Vec<RunRecord>, StoreError> {
         let mut runs = runs_of(self, owner)?;
-        runs.retain(|run| query.status.is_none_or(|status| run.status.wire() == status.wire()));
-        runs.sort_by(|one, other| (other.created_at, &other.run_id).cmp(&(one.created_at, &one.run_id)));
-        Ok(runs.into_iter().skip(query.offset).take(query.limit).collect())
+        runs.retain(|run| {
+            query
+                .status
+                .is_none_or(|status| run.status.wire() == status.wire())
+        });
+        runs.sort_by(|one, other| {
+            (other.created_at, &other.run_id).cmp(&(one.created_at, &one.run_id))
+        });
+        Ok(runs
+            .into_iter()
+            .skip(query.offset)
+            .take(query.limit)
+            .collect())
     }
 }
 
 fn runs_of(stores: &MemoryStores, owner: &Owner) -> Result<Vec<RunRecord>, StoreError> {
     let user = owner.resolve()?;
-    Ok(stores.all_runs().into_iter().filter(|run| user.is_none() || run.user_id == user).collect())
+    Ok(stores
+        .all_runs()
+        .into_iter()
+        .filter(|run| user.is_none() || run.user_id == user)
+        .collect())
 }
 
 /// What each run and each question beside runs was spent on, and when.
-fn costs_of(stores: &MemoryStores, owner: &Owner) -> Result<Vec<(DateTime<Utc>, Spent)>, StoreError> {
+fn costs_of(
+    stores: &MemoryStores,
+    owner: &Owner,
+) -> Result<Vec<(DateTime<Utc>, Spent)>, StoreError> {
     let user = owner.resolve()?;
     let mut costs = Vec::new();
-    for run in runs_of(stores, owner)?.into_iter().filter(|run| run.status.is_terminal()) {
-        let spent = |(model, usage): (&str, UsageMetadata)| Spent { model: model.to_owned(), runs: 1, usage };
-        costs.extend(run.completion.by_model().map(|row| (run.created_at, spent(row))));
+    for run in runs_of(stores, owner)?
+        .into_iter()
+        .filter(|run| run.status.is_terminal())
+    {
+        let spent = |(model, usage): (&str, UsageMetadata)| Spent {
+            model: model.to_owned(),
+            runs: 1,
+            usage,
+        };
+        costs.extend(
+            run.completion
+                .by_model()
+                .map(|row| (run.created_at, spent(row))),
+        );
     }
-    let asides = stores.asides().into_iter().filter(|aside| user.is_none() || aside.user_id == user);
-    costs.extend(asides.map(|aside| (aside.created_at, Spent { model: aside.model, runs: 0, usage: aside.usage })));
+    let asides = stores
+        .asides()
+        .into_iter()
+        .filter(|aside| user.is_none() || aside.user_id == user);
+    costs.extend(asides.map(|aside| {
+        (
+            aside.created_at,
+            Spent {
+                model: aside.model,
+                runs: 0,
+                usage: aside.usage,
+            },
+        )
+    }));
     Ok(costs)
 }
 
 fn add(spent: &mut IndexMap<String, Spent>, Spent { model, runs, usage }: Spent) {
-    let held = spent.entry(model.clone()).or_insert_with(|| Spent { model, ..Spent::default() });
+    let held = spent.entry(model.clone()).or_insert_with(|| Spent {
+        model,
+        ..Spent::default()
+    });
     held.runs += runs;
     held.usage = held.usage.and(&usage);
 }
@@ -163,8 +233,14 @@ mod tests {
 
     #[test]
     fn a_window_begins_with_a_day_by_the_clock_of_its_zone() {
-        let now = DateTime::parse_from_rfc3339("2026-11-22T23:30:00Z").unwrap().to_utc();
-        let since = |days, minutes| Window::of_days(days, now, TimeDelta::minutes(minutes)).since.to_rfc3339();
+        let now = DateTime::parse_from_rfc3339("2026-11-22T23:30:00Z")
+            .unwrap()
+            .to_utc();
+        let since = |days, minutes| {
+            Window::of_days(days, now, TimeDelta::minutes(minutes))
+                .since
+                .to_rfc3339()
+        };
         assert_eq!(since(1, 0), "2026-11-22T00:00:00+00:00");
         assert_eq!(since(1, 60), "2026-11-22T23:00:00+00:00");
         assert_eq!(since(2, -480), "2026-11-21T08:00:00+00:00");

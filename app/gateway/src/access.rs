@@ -33,12 +33,18 @@ pub const ADMIN: &str = "admin";
 
 /// Refuses everybody who does not manage the installation: that is the default user, and whoever has the scope for it.
 pub(crate) fn require_admin(refusal: &str) -> Result<(), ApiError> {
-    if is_admin() { Ok(()) } else { Err(ApiError::Forbidden(refusal.to_owned())) }
+    if is_admin() {
+        Ok(())
+    } else {
+        Err(ApiError::Forbidden(refusal.to_owned()))
+    }
 }
 
 /// Whether who acts manages the installation.
 pub(crate) fn is_admin() -> bool {
-    current().is_some_and(|actor| actor.user_id == DEFAULT_USER_ID || actor.scopes.iter().any(|scope| scope == ADMIN))
+    current().is_some_and(|actor| {
+        actor.user_id == DEFAULT_USER_ID || actor.scopes.iter().any(|scope| scope == ADMIN)
+    })
 }
 
 /// The address of the other end of a connection.
@@ -46,7 +52,15 @@ pub(crate) fn is_admin() -> bool {
 pub struct Peer(pub IpAddr);
 
 /// What needs no key anywhere.
-const OPEN: [&str; 7] = ["/", "/ok", "/health", "/ready", "/info", "/api/v1/auth/setup-status", "/api/v1/auth/providers"];
+const OPEN: [&str; 7] = [
+    "/",
+    "/ok",
+    "/health",
+    "/ready",
+    "/info",
+    "/api/v1/auth/setup-status",
+    "/api/v1/auth/providers",
+];
 /// What probes ask for while stores are down: no key is looked up for it.
 const PROBED: [&str; 2] = ["/health", "/ready"];
 /// Failures at once, and then one in so many seconds.
@@ -81,20 +95,39 @@ impl governor::clock::Clock for Since {
 
 impl std::fmt::Debug for Rules {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Rules").field("rule", &self.rule).field("keys", &self.keys).finish_non_exhaustive()
+        f.debug_struct("Rules")
+            .field("rule", &self.rule)
+            .field("keys", &self.keys)
+            .finish_non_exhaustive()
     }
 }
 
 impl Access {
     /// Access by the keys of a store.
     pub fn new(rule: KeyRule, keys: Arc<dyn ApiKeyStore>, clock: Arc<dyn Clock>) -> Self {
-        let quota = Quota::with_period(AGAIN_AFTER).unwrap_or(Quota::per_minute(BURST)).allow_burst(BURST);
-        let failures = RateLimiter::new(quota, DefaultKeyedStateStore::default(), Since(Instant::now()));
-        Self(Arc::new(Rules { rule, keys, clock, failures }))
+        let quota = Quota::with_period(AGAIN_AFTER)
+            .unwrap_or(Quota::per_minute(BURST))
+            .allow_burst(BURST);
+        let failures = RateLimiter::new(
+            quota,
+            DefaultKeyedStateStore::default(),
+            Since(Instant::now()),
+        );
+        Self(Arc::new(Rules {
+            rule,
+            keys,
+            clock,
+            failures,
+        }))
     }
 
     /// The actor of a request. What is wrong with a key is not told.
-    pub(crate) async fn actor(&self, path: &str, headers: &HeaderMap, peer: Option<Peer>) -> Result<ActorContext, ApiError> {
+    pub(crate) async fn actor(
+        &self,
+        path: &str,
+        headers: &HeaderMap,
+        peer: Option<Peer>,
+    ) -> Result<ActorContext, ApiError> {
         let rules = &*self.0;
         if rules.rule == KeyRule::Off {
             return Ok(anybody("disabled"));
@@ -102,14 +135,23 @@ impl Access {
         if PROBED.contains(&path) {
             return Ok(anybody("probe"));
         }
-        let sent = sent(headers).filter(|sent| rules.rule == KeyRule::Required || !is_langsmiths(sent));
+        let sent =
+            sent(headers).filter(|sent| rules.rule == KeyRule::Required || !is_langsmiths(sent));
         let Some(sent) = sent else {
             let is_open = rules.rule == KeyRule::Optional || OPEN.contains(&path);
-            return if is_open { Ok(anybody("loopback")) } else { Err(ApiError::MissingKey) };
+            return if is_open {
+                Ok(anybody("loopback"))
+            } else {
+                Err(ApiError::MissingKey)
+            };
         };
         if let Some(key) = recognize(&rules.keys, sent, rules.clock.now()).await? {
             let scopes = key.is_admin.then(|| ADMIN.to_owned()).into_iter().collect();
-            return Ok(ActorContext { auth_source: Some("api_key".to_owned()), scopes, ..ActorContext::user(key.user_id) });
+            return Ok(ActorContext {
+                auth_source: Some("api_key".to_owned()),
+                scopes,
+                ..ActorContext::user(key.user_id)
+            });
         }
         Err(rules.failed(sent, peer))
     }
@@ -121,26 +163,39 @@ impl Rules {
         if self.failures.len() > MANY {
             self.failures.retain_recent();
         }
-        let address = peer.map_or_else(|| "address".to_owned(), |Peer(address)| format!("address {address}"));
-        let key = format!("key {}", sent.chars().take(PREFIX.len() + 16).collect::<String>());
+        let address = peer.map_or_else(
+            || "address".to_owned(),
+            |Peer(address)| format!("address {address}"),
+        );
+        let key = format!(
+            "key {}",
+            sent.chars().take(PREFIX.len() + 16).collect::<String>()
+        );
         let wait = [address, key].into_iter().filter_map(|whose| {
             let refused = self.failures.check_key(&whose).err()?;
             Some(refused.wait_time_from(self.failures.clock().now()))
         });
         match wait.max() {
-            Some(wait) => ApiError::TooManyFailures { retry_after_secs: wait.as_secs().max(1) },
+            Some(wait) => ApiError::TooManyFailures {
+                retry_after_secs: wait.as_secs().max(1),
+            },
             None => ApiError::InvalidKey,
         }
     }
 }
 
 fn anybody(source: &str) -> ActorContext {
-    ActorContext { auth_source: Some(source.to_owned()), ..ActorContext::user(DEFAULT_USER_ID) }
+    ActorContext {
+        auth_source: Some(source.to_owned()),
+        ..ActorContext::user(DEFAULT_USER_ID)
+    }
 }
 
 /// Whether it is a key for LangSmith: the platform's clients send the one that they find in their environment, wherever they call.
 fn is_langsmiths(sent: &str) -> bool {
-    ["lsv2_", "ls__"].iter().any(|prefix| sent.starts_with(prefix))
+    ["lsv2_", "ls__"]
+        .iter()
+        .any(|prefix| sent.starts_with(prefix))
 }
 
 /// The key in the headers, as clients of the platform send it. One that is not text is a wrong one.
@@ -150,7 +205,11 @@ fn sent(headers: &HeaderMap) -> Option<&str> {
     }
     let value = headers.get(header::AUTHORIZATION)?.to_str().unwrap_or("?");
     let (scheme, key) = value.split_once(' ').unwrap_or(("", value));
-    Some(if scheme.eq_ignore_ascii_case("bearer") { key.trim() } else { "?" })
+    Some(if scheme.eq_ignore_ascii_case("bearer") {
+        key.trim()
+    } else {
+        "?"
+    })
 }
 
 #[cfg(test)]

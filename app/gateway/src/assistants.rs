@@ -33,7 +33,13 @@ pub(crate) fn default_of(info: &AssistantInfo, made: DateTime<Utc>) -> Assistant
 
 /// The assistants of all graphs.
 pub(crate) async fn defaults(state: &GatewayState) -> Vec<Assistant> {
-    state.assistants.list().await.iter().map(|info| default_of(info, state.started_at)).collect()
+    state
+        .assistants
+        .list()
+        .await
+        .iter()
+        .map(|info| default_of(info, state.started_at))
+        .collect()
 }
 
 /// An assistant's id, and where its versions are kept.
@@ -50,22 +56,37 @@ impl Place {
     /// The place of an assistant of the actor's, if there can be one of this id. What a user makes of a graph's assistant is kept
     /// apart from what others make of it.
     pub(crate) async fn of(state: &GatewayState, id: Uuid) -> Option<Self> {
-        let default = defaults(state).await.into_iter().find(|assistant| assistant.id == id);
+        let default = defaults(state)
+            .await
+            .into_iter()
+            .find(|assistant| assistant.id == id);
         match default {
             Some(default) => Some(Self::changed(default)),
-            None => (!is_reserved(id)).then_some(Self { id, kept: id, default: None }),
+            None => (!is_reserved(id)).then_some(Self {
+                id,
+                kept: id,
+                default: None,
+            }),
         }
     }
 
     /// Where the actor's changes of a graph's assistant are kept.
     fn changed(default: Assistant) -> Self {
         let mixed = Uuid::new_v5(&default.id, effective_user_id().as_bytes());
-        Self { id: default.id, kept: Builder::from_custom_bytes(mixed.into_bytes()).into_uuid(), default: Some(default) }
+        Self {
+            id: default.id,
+            kept: Builder::from_custom_bytes(mixed.into_bytes()).into_uuid(),
+            default: Some(default),
+        }
     }
 
     /// What the store has of it.
     async fn stored(&self, state: &GatewayState) -> Result<Option<Assistant>, ApiError> {
-        Ok(state.assistant_store.get(self.kept, &Owner::Auto).await?.map(|stored| self.shown(stored)))
+        Ok(state
+            .assistant_store
+            .get(self.kept, &Owner::Auto)
+            .await?
+            .map(|stored| self.shown(stored)))
     }
 
     /// The assistant as it is now.
@@ -75,16 +96,33 @@ impl Place {
 
     /// Makes the first version of a graph's assistant durable, so that there can be others.
     pub(crate) async fn prepare(&self, state: &GatewayState) -> Result<(), ApiError> {
-        if let Some(Assistant { content, created_at, .. }) = self.default.clone() {
-            let user_id = Some(required_user_id().map_err(|error| ApiError::Internal(error.to_string()))?);
-            state.assistant_store.create(NewAssistant { id: self.kept, user_id, content, at: created_at }).await?;
+        if let Some(Assistant {
+            content,
+            created_at,
+            ..
+        }) = self.default.clone()
+        {
+            let user_id =
+                Some(required_user_id().map_err(|error| ApiError::Internal(error.to_string()))?);
+            state
+                .assistant_store
+                .create(NewAssistant {
+                    id: self.kept,
+                    user_id,
+                    content,
+                    at: created_at,
+                })
+                .await?;
         }
         Ok(())
     }
 
     /// What the store has, under the id by which clients know it.
     pub(crate) fn shown(&self, stored: Assistant) -> Assistant {
-        Assistant { id: self.id, ..stored }
+        Assistant {
+            id: self.id,
+            ..stored
+        }
     }
 }
 
@@ -107,13 +145,22 @@ pub(crate) async fn require_graph(state: &GatewayState, graph: &str) -> Result<(
     if known.iter().any(|info| info.name == graph) {
         return Ok(());
     }
-    let names = known.iter().map(|info| format!("'{}'", info.name)).collect::<Vec<_>>().join(", ");
+    let names = known
+        .iter()
+        .map(|info| format!("'{}'", info.name))
+        .collect::<Vec<_>>()
+        .join(", ");
     let graph: String = graph.chars().take(80).collect();
-    Err(ApiError::NotFound(format!("Graph '{graph}' not found. Expected one of: [{names}]")))
+    Err(ApiError::NotFound(format!(
+        "Graph '{graph}' not found. Expected one of: [{names}]"
+    )))
 }
 
 /// A page of all assistants that match, in one order.
-pub(crate) async fn search(state: &GatewayState, search: &AssistantSearch) -> Result<Vec<Assistant>, ApiError> {
+pub(crate) async fn search(
+    state: &GatewayState,
+    search: &AssistantSearch,
+) -> Result<Vec<Assistant>, ApiError> {
     let (mut own, others) = of_graphs(state, search).await?;
     own.sort_by(|a, b| search.order(a, b));
     let window = stored_window(&others, own.len());
@@ -128,42 +175,71 @@ pub(crate) async fn count(state: &GatewayState, search: &AssistantSearch) -> Res
 }
 
 /// The graphs' assistants that match, as the actor made them, and the search for all others.
-async fn of_graphs(state: &GatewayState, search: &AssistantSearch) -> Result<(Vec<Assistant>, AssistantSearch), ApiError> {
+async fn of_graphs(
+    state: &GatewayState,
+    search: &AssistantSearch,
+) -> Result<(Vec<Assistant>, AssistantSearch), ApiError> {
     let (mut own, mut others) = (Vec::new(), search.clone());
     for place in defaults(state).await.into_iter().map(Place::changed) {
         others.except.push(place.kept);
-        own.extend(place.now(state).await?.filter(|assistant| search.matches(&assistant.content)));
+        own.extend(
+            place
+                .now(state)
+                .await?
+                .filter(|assistant| search.matches(&assistant.content)),
+        );
     }
     Ok((own, others))
 }
 
 /// The stored assistants that can be on the page when up to `own` others may stand between them.
 fn stored_window(search: &AssistantSearch, own: usize) -> AssistantSearch {
-    AssistantSearch { offset: search.offset.saturating_sub(own), limit: search.limit.saturating_add(own), ..search.clone() }
+    AssistantSearch {
+        offset: search.offset.saturating_sub(own),
+        limit: search.limit.saturating_add(own),
+        ..search.clone()
+    }
 }
 
 /// The page out of `own` and a window of what is stored, both in order. Before the window only stored ones were skipped, so what
 /// comes `own.len()` places behind its beginning or later stands at its true place.
-fn merged(search: &AssistantSearch, own: Vec<Assistant>, stored: Vec<Assistant>, skipped: usize) -> Vec<Assistant> {
+fn merged(
+    search: &AssistantSearch,
+    own: Vec<Assistant>,
+    stored: Vec<Assistant>,
+    skipped: usize,
+) -> Vec<Assistant> {
     let mut all = own;
     all.extend(stored);
     all.sort_by(|a, b| search.order(a, b));
-    all.into_iter().skip(search.offset - skipped).take(search.limit).collect()
+    all.into_iter()
+        .skip(search.offset - skipped)
+        .take(search.limit)
+        .collect()
 }
 
 /// What an assistant adds to the body of a run: what the body says itself stands.
 pub(crate) fn lend(content: &AssistantContent, body: &mut Map<String, Value>) {
     body.insert("assistant_id".to_owned(), content.graph.as_str().into());
-    let unreadable = |part: &&str| body.get(*part).is_some_and(|value| !value.is_null() && !value.is_object());
+    let unreadable = |part: &&str| {
+        body.get(*part)
+            .is_some_and(|value| !value.is_null() && !value.is_object())
+    };
     if ["config", "context", "metadata"].iter().any(unreadable) {
         // The reader of the body says what is wrong with it.
         return;
     }
     let mut taken = |part: &str| object(body.shift_remove(part));
-    let (mut sent, sent_context, sent_metadata) = (taken("config"), taken("context"), taken("metadata"));
+    let (mut sent, sent_context, sent_metadata) =
+        (taken("config"), taken("context"), taken("metadata"));
     let configurable = object(sent.shift_remove("configurable"));
     let of_config = object(sent.get("metadata").cloned());
-    let tags: Vec<Value> = [&content.config, &sent].iter().filter_map(|config| config.get("tags")?.as_array()).flatten().cloned().collect();
+    let tags: Vec<Value> = [&content.config, &sent]
+        .iter()
+        .filter_map(|config| config.get("tags")?.as_array())
+        .flatten()
+        .cloned()
+        .collect();
     let mut config = over(&content.config, sent);
     config.shift_remove("configurable");
     if !tags.is_empty() {
@@ -171,13 +247,22 @@ pub(crate) fn lend(content: &AssistantContent, body: &mut Map<String, Value>) {
     }
     // Both ways to say it must not be used at once.
     if configurable.is_empty() {
-        body.insert("context".to_owned(), over(&content.context, sent_context).into());
+        body.insert(
+            "context".to_owned(),
+            over(&content.context, sent_context).into(),
+        );
     } else {
-        config.insert("configurable".to_owned(), over(&content.context, configurable).into());
+        config.insert(
+            "configurable".to_owned(),
+            over(&content.context, configurable).into(),
+        );
         body.insert("context".to_owned(), sent_context.into());
     }
     body.insert("config".to_owned(), config.into());
-    body.insert("metadata".to_owned(), over(&over(&content.metadata, of_config), sent_metadata).into());
+    body.insert(
+        "metadata".to_owned(),
+        over(&over(&content.metadata, of_config), sent_metadata).into(),
+    );
 }
 
 /// Puts an assistant that a user made or changed into the body of a run that names it, and gives back its id.
@@ -186,14 +271,28 @@ pub(crate) async fn chosen_assistant(
     dialect: Dialect,
     mut body: Map<String, Value>,
 ) -> Result<(Map<String, Value>, Option<Uuid>), ApiError> {
-    let Some(sent) = body.get("assistant_id").and_then(Value::as_str).filter(|_| dialect.is_platform()) else { return Ok((body, None)) };
+    let Some(sent) = body
+        .get("assistant_id")
+        .and_then(Value::as_str)
+        .filter(|_| dialect.is_platform())
+    else {
+        return Ok((body, None));
+    };
     let place = match Uuid::parse_str(sent) {
         Ok(id) => Place::of(state, id).await,
-        Err(_) => defaults(state).await.into_iter().find(|assistant| assistant.content.graph == sent).map(Place::changed),
+        Err(_) => defaults(state)
+            .await
+            .into_iter()
+            .find(|assistant| assistant.content.graph == sent)
+            .map(Place::changed),
     };
-    let Some(place) = place else { return Ok((body, None)) };
+    let Some(place) = place else {
+        return Ok((body, None));
+    };
     // The assistant of a graph adds nothing while it is as it came, and the reader of the body knows its id.
-    let Some(made) = place.stored(state).await? else { return Ok((body, None)) };
+    let Some(made) = place.stored(state).await? else {
+        return Ok((body, None));
+    };
     lend(&made.content, &mut body);
     Ok((body, Some(made.id)))
 }
@@ -201,7 +300,8 @@ pub(crate) async fn chosen_assistant(
 /// The run as one of this assistant, not of the one that comes with its graph.
 pub(crate) fn attributed(mut spec: RunSpec, assistant: Option<Uuid>) -> RunSpec {
     if let Some(id) = assistant {
-        spec.metadata.insert("assistant_id".to_owned(), id.to_string().into());
+        spec.metadata
+            .insert("assistant_id".to_owned(), id.to_string().into());
         if let Some(echo) = spec.kwargs.pointer_mut("/config/configurable/assistant_id") {
             *echo = id.to_string().into();
         }
@@ -228,8 +328,14 @@ mod tests {
     use super::*;
 
     fn assistant(n: u128, key: i64) -> Assistant {
-        let info = AssistantInfo { name: n.to_string(), description: None };
-        Assistant { id: Uuid::from_u128(n), ..default_of(&info, DateTime::from_timestamp(key, 0).unwrap_or_default()) }
+        let info = AssistantInfo {
+            name: n.to_string(),
+            description: None,
+        };
+        Assistant {
+            id: Uuid::from_u128(n),
+            ..default_of(&info, DateTime::from_timestamp(key, 0).unwrap_or_default())
+        }
     }
 
     proptest! {
@@ -270,7 +376,10 @@ mod tests {
             "metadata": { "k": "assistant", "z": 1 },
         });
         assert_eq!(
-            lent(content.clone(), json!({ "assistant_id": "..", "config": { "metadata": { "k": "config" } } })),
+            lent(
+                content.clone(),
+                json!({ "assistant_id": "..", "config": { "metadata": { "k": "config" } } })
+            ),
             json!({
                 "assistant_id": "g",
                 "config": { "tags": ["a"], "recursion_limit": 7, "metadata": { "k": "config" } },
@@ -285,8 +394,14 @@ mod tests {
                 "metadata": { "k": "run" },
             }),
         );
-        assert_eq!(said["config"], json!({ "tags": ["a", "b"], "recursion_limit": 9, "configurable": { "model_name": "m", "x": 2 } }));
-        assert_eq!((&said["metadata"]["k"], &said["context"]), (&json!("run"), &json!({})));
+        assert_eq!(
+            said["config"],
+            json!({ "tags": ["a", "b"], "recursion_limit": 9, "configurable": { "model_name": "m", "x": 2 } })
+        );
+        assert_eq!(
+            (&said["metadata"]["k"], &said["context"]),
+            (&json!("run"), &json!({}))
+        );
         let wrong = lent(json!({ "context": { "a": 1 } }), json!({ "context": 5 }));
         assert_eq!(wrong, json!({ "assistant_id": "g", "context": 5 }));
     }

@@ -17,7 +17,12 @@ pub(crate) struct Bill<P> {
 impl<P: Fn(&str) -> Option<Pricing>> Bill<P> {
     /// An empty bill; each model's price is asked for once.
     pub(crate) fn new(price_of: P) -> Self {
-        Self { price_of, prices: HashMap::new(), total: None, currencies_differ: false }
+        Self {
+            price_of,
+            prices: HashMap::new(),
+            total: None,
+            currencies_differ: false,
+        }
     }
 
     /// What this costs, where the model's price is known.
@@ -27,7 +32,10 @@ impl<P: Fn(&str) -> Option<Pricing>> Bill<P> {
         }
         let pricing = self.prices.get(model)?.as_ref()?;
         let cost = pricing.cost(usage);
-        let (currency, so_far) = self.total.take().unwrap_or_else(|| (pricing.currency.clone(), 0.0));
+        let (currency, so_far) = self
+            .total
+            .take()
+            .unwrap_or_else(|| (pricing.currency.clone(), 0.0));
         self.currencies_differ |= currency != pricing.currency;
         self.total = Some((currency, so_far + cost));
         Some(cost)
@@ -45,14 +53,29 @@ mod tests {
 
     #[test]
     fn costs_add_up_within_one_currency() {
-        let price = |currency: &str| Pricing { currency: currency.to_owned(), input: 1_000_000.0, cached_input: 0.0, output: 0.0 };
-        let usage = UsageMetadata { input_tokens: 2, ..UsageMetadata::default() };
+        let price = |currency: &str| Pricing {
+            currency: currency.to_owned(),
+            input: 1_000_000.0,
+            cached_input: 0.0,
+            output: 0.0,
+        };
+        let usage = UsageMetadata {
+            input_tokens: 2,
+            ..UsageMetadata::default()
+        };
         let billed = |models: &[&str]| {
             let mut bill = Bill::new(|model| (model != "free").then(|| price(model)));
-            let costs: Vec<Option<f64>> = models.iter().map(|model| bill.add(model, &usage)).collect();
+            let costs: Vec<Option<f64>> =
+                models.iter().map(|model| bill.add(model, &usage)).collect();
             (costs, bill.total())
         };
-        assert_eq!(billed(&["EUR", "free", "EUR"]), (vec![Some(2.0), None, Some(2.0)], Some(("EUR".to_owned(), 4.0))));
+        assert_eq!(
+            billed(&["EUR", "free", "EUR"]),
+            (
+                vec![Some(2.0), None, Some(2.0)],
+                Some(("EUR".to_owned(), 4.0))
+            )
+        );
         assert_eq!(billed(&["EUR", "USD"]), (vec![Some(2.0), Some(2.0)], None));
         assert_eq!(billed(&["free"]), (vec![None], None));
     }

@@ -14,13 +14,21 @@ pub(crate) fn require_plain(headers: &HeaderMap) -> Result<(), ApiError> {
 }
 
 fn refuse_other_than(known: &str, name: HeaderName, headers: &HeaderMap) -> Result<(), ApiError> {
-    let values = headers.get_all(&name).iter().map(|value| value.to_str().unwrap_or("?"));
-    let mut codings = values.flat_map(|value| value.split(',')).map(str::trim).filter(|coding| !coding.is_empty());
+    let values = headers
+        .get_all(&name)
+        .iter()
+        .map(|value| value.to_str().unwrap_or("?"));
+    let mut codings = values
+        .flat_map(|value| value.split(','))
+        .map(str::trim)
+        .filter(|coding| !coding.is_empty());
     match codings.find(|coding| !coding.eq_ignore_ascii_case(known)) {
         None => Ok(()),
         Some(coding) => {
             let coding: String = coding.chars().take(40).collect();
-            Err(ApiError::UnsupportedCoding(format!("{name} {coding:?} is not supported: send the body without it")))
+            Err(ApiError::UnsupportedCoding(format!(
+                "{name} {coding:?} is not supported: send the body without it"
+            )))
         }
     }
 }

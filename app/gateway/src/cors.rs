@@ -17,7 +17,11 @@ const EXPOSED: [HeaderName; 5] = [
 /// The layer for the origins of `visitors`; none without any, since their pages then share ours.
 pub(crate) fn cors(visitors: &Visitors) -> Option<CorsLayer> {
     let known = visitors.clone();
-    let origins = move |origin: &HeaderValue, _: &_| origin.to_str().is_ok_and(|origin| known.knows_origin(origin));
+    let origins = move |origin: &HeaderValue, _: &_| {
+        origin
+            .to_str()
+            .is_ok_and(|origin| known.knows_origin(origin))
+    };
     visitors.has_origins().then(|| {
         CorsLayer::new()
             .allow_origin(AllowOrigin::predicate(origins))

@@ -37,8 +37,15 @@ impl CronRuns {
                 RunTarget::Stateless
             }
         };
-        let mut spec = spec_for(&self.0, Dialect::Platform, &target, Fields::new("body", request)).await?;
-        spec.metadata.insert("cron_id".to_owned(), cron.cron_id.to_string().into());
+        let mut spec = spec_for(
+            &self.0,
+            Dialect::Platform,
+            &target,
+            Fields::new("body", request),
+        )
+        .await?;
+        spec.metadata
+            .insert("cron_id".to_owned(), cron.cron_id.to_string().into());
         spec.run_id = Some(run);
         match self.0.runs.create_background(spec).await {
             Ok(_) | Err(RunError::Admit(AdmitError::RunExists(_))) => Ok(()),
@@ -50,10 +57,17 @@ impl CronRuns {
 #[async_trait]
 impl CronRunner for CronRuns {
     async fn start(&self, cron: &Cron, run: RunId) -> Result<(), StartError> {
-        let actor = ActorContext { auth_source: Some("cron".to_owned()), ..ActorContext::user(&cron.user_id) };
-        scope(actor, self.make(cron, run)).await.map_err(|error| match error {
-            ApiError::Unavailable(_) | ApiError::NotWritable(_) | ApiError::Internal(_) => StartError::Unavailable(error.to_string()),
-            other => StartError::Refused(other.to_string()),
-        })
+        let actor = ActorContext {
+            auth_source: Some("cron".to_owned()),
+            ..ActorContext::user(&cron.user_id)
+        };
+        scope(actor, self.make(cron, run))
+            .await
+            .map_err(|error| match error {
+                ApiError::Unavailable(_) | ApiError::NotWritable(_) | ApiError::Internal(_) => {
+                    StartError::Unavailable(error.to_string())
+                }
+                other => StartError::Refused(other.to_string()),
+            })
     }
 }

@@ -32,14 +32,23 @@ pub(crate) async fn edge(State(door): State<Door>, request: Request, next: Next)
     let (since, method) = (Instant::now(), request.method().clone());
     let route = request.extensions().get::<MatchedPath>().cloned();
     let response = answer(door, request, next).await;
-    request_answered(&method, route.as_ref().map(MatchedPath::as_str), response.status(), since.elapsed());
+    request_answered(
+        &method,
+        route.as_ref().map(MatchedPath::as_str),
+        response.status(),
+        since.elapsed(),
+    );
     response
 }
 
 /// Turns foreign pages away, binds the actor and the dialect, turns a panic into an answer, and renders the error of a response in the dialect.
 async fn answer(door: Door, mut request: Request, next: Next) -> Response {
     let path = request.uri().path();
-    let dialect = if path == "/api" || path.starts_with("/api/") { Dialect::DeerFlow } else { Dialect::Platform };
+    let dialect = if path == "/api" || path.starts_with("/api/") {
+        Dialect::DeerFlow
+    } else {
+        Dialect::Platform
+    };
     if let Err(refused) = admit(&door.visitors, &request) {
         return refused.render(dialect);
     }
@@ -55,9 +64,17 @@ async fn answer(door: Door, mut request: Request, next: Next) -> Response {
     let work = AssertUnwindSafe(scope(actor, offloading_all(next.run(request)))).catch_unwind();
     let response = match work.await {
         Ok(response) => response,
-        Err(panic) => return ApiError::Internal(format!("a handler panicked: {}", panic_text(panic.as_ref()))).render(dialect),
+        Err(panic) => {
+            return ApiError::Internal(format!(
+                "a handler panicked: {}",
+                panic_text(panic.as_ref())
+            ))
+            .render(dialect);
+        }
     };
-    let Some(error) = response.extensions().get::<ApiError>() else { return response };
+    let Some(error) = response.extensions().get::<ApiError>() else {
+        return response;
+    };
     let mut rendered = error.render(dialect);
     if let Some(allow) = response.headers().get(header::ALLOW) {
         rendered.headers_mut().insert(header::ALLOW, allow.clone());
@@ -91,27 +108,46 @@ mod tests {
 
     async fn answer(path: &str) -> (StatusCode, String) {
         let broken = async || -> ApiError { panic!("boom at /home/secret") };
-        let who = async || required_user_id().map_err(|error| ApiError::Internal(error.to_string()));
+        let who =
+            async || required_user_id().map_err(|error| ApiError::Internal(error.to_string()));
         let visitors = Visitors::new(Hosts::LoopbackAnd(vec![]), vec![]);
-        let access = Access::new(KeyRule::Optional, Arc::new(MemoryApiKeyStore::default()), Arc::new(SystemClock));
+        let access = Access::new(
+            KeyRule::Optional,
+            Arc::new(MemoryApiKeyStore::default()),
+            Arc::new(SystemClock),
+        );
         let router = Router::new()
             .route("/broken", get(broken))
             .route("/api/broken", get(broken))
             .route("/who", get(who))
             .layer(from_fn_with_state(Door { visitors, access }, edge));
         let response = router
-            .oneshot(Request::builder().uri(path).header("host", "localhost").body(Body::empty()).expect("a request"))
+            .oneshot(
+                Request::builder()
+                    .uri(path)
+                    .header("host", "localhost")
+                    .body(Body::empty())
+                    .expect("a request"),
+            )
             .await
             .expect("an answer");
         let status = response.status();
-        let body = to_bytes(response.into_body(), 10_000).await.expect("a body");
+        let body = to_bytes(response.into_body(), 10_000)
+            .await
+            .expect("a body");
         (status, String::from_utf8(body.to_vec()).expect("UTF-8"))
     }
 
     #[tokio::test]
     async fn a_panic_is_a_json_500_that_says_nothing_of_the_inside() {
         for path in ["/broken", "/api/broken"] {
-            assert_eq!(answer(path).await, (StatusCode::INTERNAL_SERVER_ERROR, r#"{"detail":"Internal Server Error"}"#.to_owned()));
+            assert_eq!(
+                answer(path).await,
+                (
+                    StatusCode::INTERNAL_SERVER_ERROR,
+                    r#"{"detail":"Internal Server Error"}"#.to_owned()
+                )
+            );
         }
     }
 

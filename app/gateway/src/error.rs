@@ -49,7 +49,13 @@ impl Issue {
         } else {
             input.clone()
         };
-        Self { kind, loc, msg: msg.into(), input, ctx: None }
+        Self {
+            kind,
+            loc,
+            msg: msg.into(),
+            input,
+            ctx: None,
+        }
     }
 
     /// The same issue with the rule's parameters.
@@ -60,7 +66,8 @@ impl Issue {
     }
 
     fn list_item(&self) -> Value {
-        let mut item = json!({ "type": self.kind, "loc": self.loc, "msg": self.msg, "input": self.input });
+        let mut item =
+            json!({ "type": self.kind, "loc": self.loc, "msg": self.msg, "input": self.input });
         if let (Some(ctx), Some(fields)) = (&self.ctx, item.as_object_mut()) {
             fields.insert("ctx".to_owned(), ctx.clone());
         }
@@ -68,9 +75,17 @@ impl Issue {
     }
 
     fn sentence(&self) -> String {
-        let place: String = self.loc.iter().skip(1).map(|part| format!("[{part}]")).collect();
+        let place: String = self
+            .loc
+            .iter()
+            .skip(1)
+            .map(|part| format!("[{part}]"))
+            .collect();
         let source = self.loc.first().and_then(Value::as_str).unwrap_or("body");
-        format!("{}: {}\n\nOn {source}{place}:\n    {}", self.kind, self.msg, self.input)
+        format!(
+            "{}: {}\n\nOn {source}{place}:\n    {}",
+            self.kind, self.msg, self.input
+        )
     }
 }
 
@@ -91,10 +106,14 @@ pub enum ApiError {
     #[error("{0}")]
     BadRequest(String),
     /// The route needs a key and the request has none.
-    #[error("Missing API key. `deerflow keys create` on the server makes one; send it as `x-api-key: KEY` or `Authorization: Bearer KEY`.")]
+    #[error(
+        "Missing API key. `deerflow keys create` on the server makes one; send it as `x-api-key: KEY` or `Authorization: Bearer KEY`."
+    )]
     MissingKey,
     /// The key is unknown, expired or revoked.
-    #[error("Invalid API key. It is unknown, expired or revoked; `deerflow keys create` on the server makes a new one.")]
+    #[error(
+        "Invalid API key. It is unknown, expired or revoked; `deerflow keys create` on the server makes a new one."
+    )]
     InvalidKey,
     /// Too many wrong keys.
     #[error("Too many failed attempts")]
@@ -174,7 +193,9 @@ pub enum ApiError {
     #[error("{0}")]
     NotWritable(String),
     /// A thread is deleted, but for its files.
-    #[error("Thread {0} is deleted, but some of its files could not be removed. Delete it again, or wait for the next sweep.")]
+    #[error(
+        "Thread {0} is deleted, but some of its files could not be removed. Delete it again, or wait for the next sweep."
+    )]
     FilesLeft(String),
     /// Our fault.
     #[error("{0}")]
@@ -190,13 +211,17 @@ impl ApiError {
     /// The status of the answer.
     pub fn status(&self, dialect: Dialect) -> StatusCode {
         match self {
-            Self::Invalid(_) | Self::InvalidJson(_) | Self::Unprocessable(_) => StatusCode::UNPROCESSABLE_ENTITY,
+            Self::Invalid(_) | Self::InvalidJson(_) | Self::Unprocessable(_) => {
+                StatusCode::UNPROCESSABLE_ENTITY
+            }
             Self::BadRequest(_) => StatusCode::BAD_REQUEST,
             Self::MissingKey | Self::InvalidKey => StatusCode::UNAUTHORIZED,
             Self::TooManyFailures { .. } => StatusCode::TOO_MANY_REQUESTS,
             Self::Forbidden(_) => StatusCode::FORBIDDEN,
             Self::TooLarge(_) | Self::FileTooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
-            Self::UnsupportedFile(_) | Self::UnsupportedCoding(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            Self::UnsupportedFile(_) | Self::UnsupportedCoding(_) => {
+                StatusCode::UNSUPPORTED_MEDIA_TYPE
+            }
             Self::Changed(_) => StatusCode::PRECONDITION_FAILED,
             Self::TooSlow => StatusCode::REQUEST_TIMEOUT,
             Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
@@ -208,7 +233,10 @@ impl ApiError {
             | Self::CheckpointNotFound(_)
             | Self::RunTargetNotFound(_) => StatusCode::NOT_FOUND,
             Self::NotCancellable { .. } if dialect.is_platform() => StatusCode::NOT_FOUND,
-            Self::ThreadBusy(_) | Self::NotCancellable { .. } | Self::Conflict(_) | Self::KnownRequest(_) => StatusCode::CONFLICT,
+            Self::ThreadBusy(_)
+            | Self::NotCancellable { .. }
+            | Self::Conflict(_)
+            | Self::KnownRequest(_) => StatusCode::CONFLICT,
             Self::QueueFull(_) => StatusCode::TOO_MANY_REQUESTS,
             Self::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
             Self::NotWritable(_) => StatusCode::INSUFFICIENT_STORAGE,
@@ -248,7 +276,11 @@ impl ApiError {
         if status.is_server_error() {
             tracing::error!(status = status.as_u16(), error = %self, "request failed");
         }
-        let mut response = (status, axum::Json(json!({ "detail": self.detail(dialect) }))).into_response();
+        let mut response = (
+            status,
+            axum::Json(json!({ "detail": self.detail(dialect) })),
+        )
+            .into_response();
         if let Some((name, value)) = self.header() {
             response.headers_mut().insert(name, value);
         }
@@ -258,13 +290,26 @@ impl ApiError {
     /// Returns the header that names the client's next step after the failure.
     fn header(&self) -> Option<(HeaderName, HeaderValue)> {
         Some(match self {
-            Self::TooManyFailures { retry_after_secs } => (header::RETRY_AFTER, (*retry_after_secs).into()),
+            Self::TooManyFailures { retry_after_secs } => {
+                (header::RETRY_AFTER, (*retry_after_secs).into())
+            }
             Self::Unavailable(_) => (header::RETRY_AFTER, 1.into()),
-            Self::MissingKey => (header::WWW_AUTHENTICATE, HeaderValue::from_static(CHALLENGE)),
-            Self::InvalidKey => (header::WWW_AUTHENTICATE, HeaderValue::from_static(INVALID_TOKEN)),
-            Self::UnsupportedCoding(_) => (header::ACCEPT_ENCODING, HeaderValue::from_static("identity")),
+            Self::MissingKey => (
+                header::WWW_AUTHENTICATE,
+                HeaderValue::from_static(CHALLENGE),
+            ),
+            Self::InvalidKey => (
+                header::WWW_AUTHENTICATE,
+                HeaderValue::from_static(INVALID_TOKEN),
+            ),
+            Self::UnsupportedCoding(_) => (
+                header::ACCEPT_ENCODING,
+                HeaderValue::from_static("identity"),
+            ),
             // The rest of the body is not read, so the connection cannot carry another request.
-            Self::TooLarge(_) | Self::TooSlow => (header::CONNECTION, HeaderValue::from_static("close")),
+            Self::TooLarge(_) | Self::TooSlow => {
+                (header::CONNECTION, HeaderValue::from_static("close"))
+            }
             _ => return None,
         })
     }
@@ -306,12 +351,15 @@ impl From<SkillError> for ApiError {
         match error {
             SkillError::NotFound(_) => Self::NotFound(text),
             SkillError::Exists(_) => Self::Conflict(text),
-            SkillError::Archive(ArchiveError::Disk(fault)) | SkillError::Disk(fault) => match fault {
+            SkillError::Archive(ArchiveError::Disk(fault)) | SkillError::Disk(fault) => match fault
+            {
                 Fault::NoSpace | Fault::ReadOnly => Self::NotWritable(text),
                 Fault::Busy | Fault::Crowded => Self::Unavailable(text),
                 _ => Self::Internal(text),
             },
-            SkillError::Frontmatter(_) | SkillError::Archive(_) | SkillError::Refused(_) => Self::BadRequest(text),
+            SkillError::Frontmatter(_) | SkillError::Archive(_) | SkillError::Refused(_) => {
+                Self::BadRequest(text)
+            }
             _ => Self::Internal(text),
         }
     }
@@ -320,7 +368,10 @@ impl From<SkillError> for ApiError {
 /// The text with a capital letter, as people read it.
 pub(crate) fn sentence(text: &str) -> String {
     let mut letters = text.chars();
-    letters.next().map(|first| first.to_uppercase().collect::<String>() + letters.as_str()).unwrap_or_default()
+    letters
+        .next()
+        .map(|first| first.to_uppercase().collect::<String>() + letters.as_str())
+        .unwrap_or_default()
 }
 
 impl From<CheckpointError> for ApiError {
@@ -336,7 +387,9 @@ impl From<CheckpointError> for ApiError {
 impl From<ThreadError> for ApiError {
     fn from(error: ThreadError) -> Self {
         match error {
-            ThreadError::Taken(thread) => Self::Conflict(format!("Thread with ID {thread} already exists")),
+            ThreadError::Taken(thread) => {
+                Self::Conflict(format!("Thread with ID {thread} already exists"))
+            }
             ThreadError::Store(error) => error.into(),
             ThreadError::Checkpoint(error) => error.into(),
             other => Self::Internal(other.to_string()),
@@ -348,7 +401,9 @@ impl From<UnknownAssistant> for ApiError {
     fn from(error: UnknownAssistant) -> Self {
         match error {
             UnknownAssistant::NotFound(name) => Self::AssistantNotFound(name),
-            UnknownAssistant::UnknownModel(name) => Self::BadRequest(format!("Model '{name}' is not in the configured model allowlist")),
+            UnknownAssistant::UnknownModel(name) => Self::BadRequest(format!(
+                "Model '{name}' is not in the configured model allowlist"
+            )),
             UnknownAssistant::InvalidName(_) => Self::Unprocessable(error.to_string()),
             UnknownAssistant::Unusable { .. } => Self::BadRequest(error.to_string()),
             _ => Self::Internal(error.to_string()),
@@ -360,9 +415,9 @@ impl From<CustomAgentError> for ApiError {
     fn from(error: CustomAgentError) -> Self {
         match error {
             CustomAgentError::TooLarge { .. } => Self::Unprocessable(error.to_string()),
-            CustomAgentError::TooMany(_) | CustomAgentError::Contended(_) | CustomAgentError::Unreadable { .. } => {
-                Self::Conflict(error.to_string())
-            }
+            CustomAgentError::TooMany(_)
+            | CustomAgentError::Contended(_)
+            | CustomAgentError::Unreadable { .. } => Self::Conflict(error.to_string()),
             _ => Self::Unavailable(error.to_string()),
         }
     }
@@ -371,21 +426,38 @@ impl From<CustomAgentError> for ApiError {
 impl From<RunError> for ApiError {
     fn from(error: RunError) -> Self {
         match error {
-            RunError::Admit(AdmitError::ThreadBusy { thread_id, .. }) => Self::ThreadBusy(thread_id.to_string()),
-            RunError::Admit(AdmitError::ThreadNotFound(thread)) => Self::RunTargetNotFound(thread.to_string()),
-            RunError::Admit(AdmitError::RunExists(run)) => Self::Conflict(format!("Run {run} already exists")),
+            RunError::Admit(AdmitError::ThreadBusy { thread_id, .. }) => {
+                Self::ThreadBusy(thread_id.to_string())
+            }
+            RunError::Admit(AdmitError::ThreadNotFound(thread)) => {
+                Self::RunTargetNotFound(thread.to_string())
+            }
+            RunError::Admit(AdmitError::RunExists(run)) => {
+                Self::Conflict(format!("Run {run} already exists"))
+            }
             RunError::Admit(AdmitError::Store(error)) | RunError::Store(error) => error.into(),
             RunError::Assistant(error) => error.into(),
             RunError::NotFound(run) => Self::RunNotFound(run.to_string()),
-            RunError::NotCancellable { run_id, status } => Self::NotCancellable { run_id, status: status.wire() },
+            RunError::NotCancellable { run_id, status } => Self::NotCancellable {
+                run_id,
+                status: status.wire(),
+            },
             RunError::CheckpointNotFound(id) => Self::CheckpointNotFound(id.to_string()),
-            RunError::StillActive(run) => Self::Conflict(format!("Run {run} is still active. Cancel it before deleting it.")),
-            error @ (RunError::TooManyMessages { .. } | RunError::State(_)) => Self::Unprocessable(format!("input.messages: {error}")),
+            RunError::StillActive(run) => Self::Conflict(format!(
+                "Run {run} is still active. Cancel it before deleting it."
+            )),
+            error @ (RunError::TooManyMessages { .. } | RunError::State(_)) => {
+                Self::Unprocessable(format!("input.messages: {error}"))
+            }
             RunError::Admit(AdmitError::KnownRequest(known)) => Self::KnownRequest(known),
             RunError::Admit(AdmitError::QueueFull(thread)) => Self::QueueFull(thread.to_string()),
             RunError::Checkpoint(error) => error.into(),
-            RunError::ShuttingDown | RunError::Bridge(BridgeError::Closed) => Self::Unavailable("the server is shutting down".to_owned()),
-            RunError::Bridge(BridgeError::Transport(why)) => Self::Unavailable(format!("the stream transport failed: {why}")),
+            RunError::ShuttingDown | RunError::Bridge(BridgeError::Closed) => {
+                Self::Unavailable("the server is shutting down".to_owned())
+            }
+            RunError::Bridge(BridgeError::Transport(why)) => {
+                Self::Unavailable(format!("the stream transport failed: {why}"))
+            }
             other => Self::Internal(other.to_string()),
         }
     }

@@ -13,7 +13,14 @@ pub async fn sweep_threads(state: &GatewayState) -> Result<usize, StoreError> {
     let mut done = 0;
     loop {
         let swept = state.threads.sweep(state.clock.now(), AT_A_TIME).await?;
-        let gone = || swept.gone.iter().map(|thread| (thread.user_id.as_deref().unwrap_or(DEFAULT_USER_ID), &thread.thread_id));
+        let gone = || {
+            swept.gone.iter().map(|thread| {
+                (
+                    thread.user_id.as_deref().unwrap_or(DEFAULT_USER_ID),
+                    &thread.thread_id,
+                )
+            })
+        };
         // Many files take long to remove: should this process die meanwhile, a sweep finds the rest.
         for (owner, thread) in gone() {
             if let Err(error) = state.files.note_removal(owner, thread, true).await {
@@ -45,8 +52,12 @@ pub async fn sweep_files(state: &GatewayState) -> Result<(), StoreError> {
             continue;
         }
         match state.files.delete_left(left).await {
-            Ok(()) => tracing::info!(thread_id = %thread, "removed the files of a thread whose deletion had broken off"),
-            Err(error) => tracing::error!(thread_id = %thread, %error, "files of a deleted thread are left behind"),
+            Ok(()) => {
+                tracing::info!(thread_id = %thread, "removed the files of a thread whose deletion had broken off")
+            }
+            Err(error) => {
+                tracing::error!(thread_id = %thread, %error, "files of a deleted thread are left behind")
+            }
         }
     }
     Ok(())

@@ -53,7 +53,12 @@ pub(crate) enum Verdict {
 
 /// The verdict over findings.
 pub(crate) fn verdict(findings: &[Finding]) -> Verdict {
-    match findings.iter().filter(|finding| finding.condition != Condition::Fine).map(|finding| finding.essential).max() {
+    match findings
+        .iter()
+        .filter(|finding| finding.condition != Condition::Fine)
+        .map(|finding| finding.essential)
+        .max()
+    {
         None => Verdict::Ready,
         Some(false) => Verdict::Degraded,
         Some(true) => Verdict::NotReady,
@@ -62,17 +67,24 @@ pub(crate) fn verdict(findings: &[Finding]) -> Verdict {
 
 /// The result of probing one part.
 pub(crate) fn of_part(findings: &[Finding], name: &str) -> Vec<Finding> {
-    findings.iter().filter(|finding| finding.name == name).cloned().collect()
+    findings
+        .iter()
+        .filter(|finding| finding.name == name)
+        .cloned()
+        .collect()
 }
 
 /// The reason of a verdict that no run can be taken, where one is known.
 pub(crate) fn reason(findings: &[Finding]) -> Option<String> {
-    findings.iter().filter(|finding| finding.essential).find_map(|finding| match finding.condition {
-        Condition::Fine => None,
-        Condition::Failed(Some(reason)) => Some(reason.to_string()),
-        Condition::Failed(None) => Some(format!("{} failed", finding.name)),
-        Condition::Silent => Some(format!("{} does not answer", finding.name)),
-    })
+    findings
+        .iter()
+        .filter(|finding| finding.essential)
+        .find_map(|finding| match finding.condition {
+            Condition::Fine => None,
+            Condition::Failed(Some(reason)) => Some(reason.to_string()),
+            Condition::Failed(None) => Some(format!("{} failed", finding.name)),
+            Condition::Silent => Some(format!("{} does not answer", finding.name)),
+        })
 }
 
 /// Findings as probes read them. Reasons are of a fixed vocabulary, for anybody may ask; the log says more.
@@ -103,13 +115,23 @@ pub struct Health {
 impl Health {
     /// Asks these probes too. Each of them is essential: without it no run can be taken.
     pub fn new(probes: Vec<Arc<dyn ReadinessProbe>>) -> Self {
-        Self { last: Mutex::default(), probes: probes.into_iter().map(Trial::new).collect() }
+        Self {
+            last: Mutex::default(),
+            probes: probes.into_iter().map(Trial::new).collect(),
+        }
     }
 
     /// Refuses what would store something new while space is low.
     pub(crate) fn require_space(&self) -> Result<(), ApiError> {
-        let is_short = self.probes.iter().any(|trial| trial.probe.is_short_of_space());
-        if is_short { Err(ApiError::NotWritable(NotReady::DiskFull.to_string())) } else { Ok(()) }
+        let is_short = self
+            .probes
+            .iter()
+            .any(|trial| trial.probe.is_short_of_space());
+        if is_short {
+            Err(ApiError::NotWritable(NotReady::DiskFull.to_string()))
+        } else {
+            Ok(())
+        }
     }
 
     /// Asks the database, the stream bridge, the lease of this process and the probes, or gives what was found a moment ago.
@@ -119,18 +141,41 @@ impl Health {
             return findings.clone();
         }
         let parts = runs.parts();
-        let database = async { parts.nodes.list().await.map(drop).map_err(|error| Failure::Text(error.to_string())) };
-        let bridge = async { parts.bridge.ping().await.map_err(|error| Failure::Text(error.to_string())) };
+        let database = async {
+            parts
+                .nodes
+                .list()
+                .await
+                .map(drop)
+                .map_err(|error| Failure::Text(error.to_string()))
+        };
+        let bridge = async {
+            parts
+                .bridge
+                .ping()
+                .await
+                .map_err(|error| Failure::Text(error.to_string()))
+        };
         let lease = async {
             match runs.lease() {
-                _ if runs.is_displaced() => Err(Failure::Text("another process has taken the store".to_owned())),
+                _ if runs.is_displaced() => Err(Failure::Text(
+                    "another process has taken the store".to_owned(),
+                )),
                 Some(lease) if !lease.holds() => Err(Failure::Text("it lapsed".to_owned())),
                 _ => Ok(()),
             }
         };
-        let trials = join_all(self.probes.iter().map(|trial| ask(trial.probe.name(), true, trial.ask())));
-        let (database, bridge, lease, trials) =
-            tokio::join!(ask("database", true, database), ask("stream_bridge", false, bridge), ask("lease", true, lease), trials);
+        let trials = join_all(
+            self.probes
+                .iter()
+                .map(|trial| ask(trial.probe.name(), true, trial.ask())),
+        );
+        let (database, bridge, lease, trials) = tokio::join!(
+            ask("database", true, database),
+            ask("stream_bridge", false, bridge),
+            ask("lease", true, lease),
+            trials
+        );
         let findings = together(vec![database, bridge, lease], trials);
         *last = Some((Instant::now(), findings.clone()));
         findings
@@ -141,7 +186,11 @@ impl Health {
 fn together(mut findings: Vec<Finding>, more: Vec<Finding>) -> Vec<Finding> {
     for new in more {
         match findings.iter_mut().find(|known| known.name == new.name) {
-            Some(known) if new.condition != Condition::Fine || known.condition == Condition::Fine => *known = new,
+            Some(known)
+                if new.condition != Condition::Fine || known.condition == Condition::Fine =>
+            {
+                *known = new
+            }
             Some(_) => {}
             None => findings.push(new),
         }
@@ -160,7 +209,10 @@ type Question = Shared<BoxFuture<'static, Result<(), NotReady>>>;
 
 impl Trial {
     fn new(probe: Arc<dyn ReadinessProbe>) -> Self {
-        Self { probe, under_way: parking_lot::Mutex::default() }
+        Self {
+            probe,
+            under_way: parking_lot::Mutex::default(),
+        }
     }
 
     /// Asks. One question at a time. May be dropped; what it asked is then waited for by the next one.
@@ -187,12 +239,20 @@ enum Failure {
     Text(String),
 }
 
-async fn ask(name: &'static str, essential: bool, answer: impl Future<Output = Result<(), Failure>>) -> Finding {
+async fn ask(
+    name: &'static str,
+    essential: bool,
+    answer: impl Future<Output = Result<(), Failure>>,
+) -> Finding {
     let since = Instant::now();
     let condition = match tokio::time::timeout(PATIENCE, answer).await {
         Ok(Ok(())) => Condition::Fine,
         Ok(Err(Failure::Text(error))) => {
-            tracing::warn!(part = name, error, "a part that this process needs does not work");
+            tracing::warn!(
+                part = name,
+                error,
+                "a part that this process needs does not work"
+            );
             Condition::Failed(None)
         }
         Ok(Err(Failure::Reason(reason))) => {
@@ -200,11 +260,19 @@ async fn ask(name: &'static str, essential: bool, answer: impl Future<Output = R
             Condition::Failed(Some(reason))
         }
         Err(_) => {
-            tracing::warn!(part = name, "a part that this process needs does not answer");
+            tracing::warn!(
+                part = name,
+                "a part that this process needs does not answer"
+            );
             Condition::Silent
         }
     };
-    Finding { name, essential, condition, took: since.elapsed() }
+    Finding {
+        name,
+        essential,
+        condition,
+        took: since.elapsed(),
+    }
 }
 
 #[cfg(test)]

@@ -32,12 +32,20 @@ impl Hidden {
 
 /// A journal row as a message: a copy with an id, cleaned of what older versions wrote. `None` for rows that are no message.
 pub fn message_of(thread: &ThreadId, row: &RunEvent) -> Option<Map<String, Value>> {
-    let mut message = row.event.content.as_object().filter(|content| content.get("type").is_some_and(Value::is_string))?.clone();
+    let mut message = row
+        .event
+        .content
+        .as_object()
+        .filter(|content| content.get("type").is_some_and(Value::is_string))?
+        .clone();
     if !message.get("id").is_some_and(Value::is_string) {
         message.insert("id".to_owned(), fallback_id(thread, row.seq).into());
     }
     if message.get("type").is_some_and(|kind| kind == "tool") {
-        let inner = message.get("content").and_then(Value::as_str).and_then(legacy_command_text);
+        let inner = message
+            .get("content")
+            .and_then(Value::as_str)
+            .and_then(legacy_command_text);
         if let Some(inner) = inner {
             message.insert("content".to_owned(), inner.into());
         }
@@ -54,7 +62,10 @@ fn fallback_id(thread: &ThreadId, seq: u64) -> String {
 fn legacy_command_text(text: &str) -> Option<String> {
     let update = text.strip_prefix("Command(update=")?;
     let (_, rest) = update.split_once("ToolMessage(content=")?;
-    let quote = rest.chars().next().filter(|quote| matches!(quote, '\'' | '"'))?;
+    let quote = rest
+        .chars()
+        .next()
+        .filter(|quote| matches!(quote, '\'' | '"'))?;
     let mut inner = String::new();
     let mut chars = rest.chars().skip(1);
     while let Some(char) = chars.next() {
@@ -74,20 +85,39 @@ fn legacy_command_text(text: &str) -> Option<String> {
 
 /// Whether a row belongs to the conversation itself, not to a subagent or a middleware.
 pub fn is_conversation(row: &RunEvent) -> bool {
-    let caller = row.event.metadata.get("caller").and_then(Value::as_str).unwrap_or_default();
+    let caller = row
+        .event
+        .metadata
+        .get("caller")
+        .and_then(Value::as_str)
+        .unwrap_or_default();
     !caller.starts_with("middleware:") && !caller.starts_with("subagent:")
 }
 
 /// Joins the journal and a checkpoint. The checkpoint is authoritative for all it contains; rows of the journal that come
 /// before the first of its messages stand in front of it, unless they are hidden. `feed` is ascending and may end with the
 /// first row that the checkpoint contains.
-pub fn assemble(thread: &ThreadId, checkpoint: &[Message], feed: &[RunEvent], hidden: &Hidden) -> Vec<Value> {
-    let kept: HashSet<&str> = checkpoint.iter().filter_map(|message| message.id.as_deref()).collect();
+pub fn assemble(
+    thread: &ThreadId,
+    checkpoint: &[Message],
+    feed: &[RunEvent],
+    hidden: &Hidden,
+) -> Vec<Value> {
+    let kept: HashSet<&str> = checkpoint
+        .iter()
+        .filter_map(|message| message.id.as_deref())
+        .collect();
     let mut seen: HashSet<String> = HashSet::new();
     let mut messages = Vec::new();
     for row in feed.iter().filter(|row| is_conversation(row)) {
-        let Some(message) = message_of(thread, row) else { continue };
-        let id = message.get("id").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let Some(message) = message_of(thread, row) else {
+            continue;
+        };
+        let id = message
+            .get("id")
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+            .to_owned();
         if kept.contains(id.as_str()) {
             break;
         }
@@ -95,14 +125,25 @@ pub fn assemble(thread: &ThreadId, checkpoint: &[Message], feed: &[RunEvent], hi
             messages.push(Value::Object(message));
         }
     }
-    messages.extend(checkpoint.iter().map(|message| serde_json::to_value(message.json()).unwrap_or_default()));
+    messages.extend(
+        checkpoint
+            .iter()
+            .map(|message| serde_json::to_value(message.json()).unwrap_or_default()),
+    );
     messages
 }
 
 /// Whether `row` is one of the messages in `ids`, so that nothing after it is needed by [`assemble`].
 pub fn anchors(thread: &ThreadId, row: &RunEvent, ids: &HashSet<&str>) -> bool {
     is_conversation(row)
-        && message_of(thread, row).and_then(|message| message.get("id").and_then(Value::as_str).map(|id| ids.contains(id))).unwrap_or(false)
+        && message_of(thread, row)
+            .and_then(|message| {
+                message
+                    .get("id")
+                    .and_then(Value::as_str)
+                    .map(|id| ids.contains(id))
+            })
+            .unwrap_or(false)
 }
 
 /// The runs that a transcript leaves out. `runs` are newest first.
@@ -110,12 +151,23 @@ pub fn anchors(thread: &ThreadId, row: &RunEvent, ids: &HashSet<&str>) -> bool {
 /// A regenerated answer hides its source once the newest replay succeeded. An edit hides its source while the newest attempt
 /// is under way or succeeded, and attempts that failed hide themselves, so that the original shows again.
 pub fn hidden_runs(runs: &[RunRecord]) -> HashSet<RunId> {
-    let mut hidden: HashSet<RunId> = runs.iter().filter(|run| is_rolled_back(run)).map(|run| run.run_id.clone()).collect();
+    let mut hidden: HashSet<RunId> = runs
+        .iter()
+        .filter(|run| is_rolled_back(run))
+        .map(|run| run.run_id.clone())
+        .collect();
     let mut judged: HashSet<RunId> = HashSet::new();
     for run in runs {
-        let source = run.metadata.get("regenerate_from_run_id").and_then(Value::as_str).and_then(|id| RunId::parse(id).ok());
+        let source = run
+            .metadata
+            .get("regenerate_from_run_id")
+            .and_then(Value::as_str)
+            .and_then(|id| RunId::parse(id).ok());
         let Some(source) = source else { continue };
-        let edit = run.metadata.get("replay_kind").is_some_and(|kind| kind == "edit");
+        let edit = run
+            .metadata
+            .get("replay_kind")
+            .is_some_and(|kind| kind == "edit");
         let under_way = !run.status.is_terminal();
         if edit && !under_way && run.status != RunStatus::Success {
             hidden.insert(run.run_id.clone());
@@ -130,19 +182,39 @@ pub fn hidden_runs(runs: &[RunRecord]) -> HashSet<RunId> {
 
 /// Which run each journaled human message began, by the message's id.
 pub fn beginnings(thread: &ThreadId, rows: &[RunEvent]) -> HashMap<String, String> {
-    let id = |row: &RunEvent| message_of(thread, row)?.get("id")?.as_str().map(str::to_owned);
-    rows.iter().filter_map(|row| Some((id(row)?, row.event.run_id.to_string()))).collect()
+    let id = |row: &RunEvent| {
+        message_of(thread, row)?
+            .get("id")?
+            .as_str()
+            .map(str::to_owned)
+    };
+    rows.iter()
+        .filter_map(|row| Some((id(row)?, row.event.run_id.to_string())))
+        .collect()
 }
 
 /// Adds to each message which run it belongs to, and to the last answer of each run how long the run took, in seconds. A run
 /// begins with a message of `beginnings`, or one that says so itself.
-pub fn annotate(messages: &mut [Value], beginnings: &HashMap<String, String>, durations: &HashMap<String, i64>) {
+pub fn annotate(
+    messages: &mut [Value],
+    beginnings: &HashMap<String, String>,
+    durations: &HashMap<String, i64>,
+) {
     let mut run: Option<String> = None;
     let mut last_answer: HashMap<String, usize> = HashMap::new();
     for (index, message) in messages.iter_mut().enumerate() {
-        let Some(fields) = message.as_object_mut() else { continue };
-        let stamped = fields.get("additional_kwargs").and_then(|extra| extra.get(kwargs::RUN_ID)).and_then(Value::as_str);
-        let begun = fields.get("id").and_then(Value::as_str).and_then(|id| beginnings.get(id)).map(String::as_str);
+        let Some(fields) = message.as_object_mut() else {
+            continue;
+        };
+        let stamped = fields
+            .get("additional_kwargs")
+            .and_then(|extra| extra.get(kwargs::RUN_ID))
+            .and_then(Value::as_str);
+        let begun = fields
+            .get("id")
+            .and_then(Value::as_str)
+            .and_then(|id| beginnings.get(id))
+            .map(String::as_str);
         if let Some(begun) = begun.or(stamped) {
             run = Some(begun.to_owned());
         }
@@ -150,7 +222,9 @@ pub fn annotate(messages: &mut [Value], beginnings: &HashMap<String, String>, du
         if fields.get("type").is_some_and(|kind| kind == "ai") {
             last_answer.insert(run.clone(), index);
         }
-        fields.entry("run_id").or_insert_with(|| run.as_str().into());
+        fields
+            .entry("run_id")
+            .or_insert_with(|| run.as_str().into());
     }
     for (run, index) in last_answer {
         if let (Some(seconds), Some(message)) = (durations.get(&run), messages.get_mut(index)) {
@@ -161,8 +235,12 @@ pub fn annotate(messages: &mut [Value], beginnings: &HashMap<String, String>, du
 
 /// Writes `additional_kwargs.turn_duration`.
 pub fn add_turn_duration(message: &mut Value, seconds: i64) {
-    let Some(fields) = message.as_object_mut() else { return };
-    let extra = fields.entry("additional_kwargs").or_insert_with(|| Map::new().into());
+    let Some(fields) = message.as_object_mut() else {
+        return;
+    };
+    let extra = fields
+        .entry("additional_kwargs")
+        .or_insert_with(|| Map::new().into());
     if let Some(extra) = extra.as_object_mut() {
         extra.insert("turn_duration".to_owned(), seconds.into());
     }
@@ -171,7 +249,14 @@ pub fn add_turn_duration(message: &mut Value, seconds: i64) {
 /// How long each finished run took, in whole seconds.
 pub fn durations(runs: &[RunRecord]) -> HashMap<String, i64> {
     let finished = runs.iter().filter(|run| run.status.is_terminal());
-    finished.map(|run| (run.run_id.to_string(), (run.updated_at - run.created_at).num_seconds().max(0))).collect()
+    finished
+        .map(|run| {
+            (
+                run.run_id.to_string(),
+                (run.updated_at - run.created_at).num_seconds().max(0),
+            )
+        })
+        .collect()
 }
 
 #[cfg(test)]

@@ -6,7 +6,9 @@ use chrono::{TimeDelta, TimeZone, Utc};
 use harness::ids::{RunId, ThreadId};
 use harness::messages::Message;
 use harness::runtime::runs::store::{NewRunEvent, RunEvent, category};
-use harness::runtime::runs::{CancelAction, MultitaskStrategy, RunCompletionData, RunRecord, RunStatus};
+use harness::runtime::runs::{
+    CancelAction, MultitaskStrategy, RunCompletionData, RunRecord, RunStatus,
+};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
@@ -36,7 +38,11 @@ fn row(seq: u64, run_id: &str, content: Value) -> RunEvent {
 }
 
 fn said(seq: u64, run_id: &str, id: &str) -> RunEvent {
-    row(seq, run_id, json!({ "type": "ai", "id": id, "content": format!("text of {id}") }))
+    row(
+        seq,
+        run_id,
+        json!({ "type": "ai", "id": id, "content": format!("text of {id}") }),
+    )
 }
 
 fn message(id: &str) -> Message {
@@ -44,7 +50,10 @@ fn message(id: &str) -> Message {
 }
 
 fn ids(messages: &[Value]) -> Vec<String> {
-    messages.iter().map(|message| message["id"].as_str().unwrap_or("?").to_owned()).collect()
+    messages
+        .iter()
+        .map(|message| message["id"].as_str().unwrap_or("?").to_owned())
+        .collect()
 }
 
 fn record(id: &str, status: RunStatus, metadata: Value) -> RunRecord {
@@ -74,55 +83,132 @@ fn record(id: &str, status: RunStatus, metadata: Value) -> RunRecord {
 #[test]
 fn compacted_messages_stand_in_front_of_the_summary() {
     let feed = [said(1, "r1", "a"), said(2, "r1", "b"), said(3, "r2", "c")];
-    let shown = assemble(&thread(), &[message("summary"), message("c"), message("d")], &feed, &Hidden::default());
+    let shown = assemble(
+        &thread(),
+        &[message("summary"), message("c"), message("d")],
+        &feed,
+        &Hidden::default(),
+    );
     assert_eq!(ids(&shown), ["a", "b", "summary", "c", "d"]);
 }
 
 #[test]
 fn without_a_journal_the_checkpoint_is_all_there_is() {
-    assert_eq!(ids(&assemble(&thread(), &[message("a")], &[], &Hidden::default())), ["a"]);
+    assert_eq!(
+        ids(&assemble(
+            &thread(),
+            &[message("a")],
+            &[],
+            &Hidden::default()
+        )),
+        ["a"]
+    );
 }
 
 #[test]
 fn removed_messages_and_undone_runs_do_not_come_back() {
-    let feed = [said(1, "r1", "a"), said(2, "r2", "b"), said(3, "r3", "c"), said(4, "r4", "d")];
-    let hidden = Hidden { messages: HashSet::from(["a".to_owned()]), runs: HashSet::from([run("r2")]) };
-    assert_eq!(ids(&assemble(&thread(), &[message("d")], &feed, &hidden)), ["c", "d"]);
+    let feed = [
+        said(1, "r1", "a"),
+        said(2, "r2", "b"),
+        said(3, "r3", "c"),
+        said(4, "r4", "d"),
+    ];
+    let hidden = Hidden {
+        messages: HashSet::from(["a".to_owned()]),
+        runs: HashSet::from([run("r2")]),
+    };
+    assert_eq!(
+        ids(&assemble(&thread(), &[message("d")], &feed, &hidden)),
+        ["c", "d"]
+    );
 }
 
 #[test]
 fn messages_of_subagents_and_middlewares_are_not_the_conversation() {
-    let mut feed = [said(1, "r1", "sub"), said(2, "r1", "mid"), said(3, "r1", "lead")];
-    for (row, caller) in feed.iter_mut().zip(["subagent:x", "middleware:title", "lead_agent"]) {
-        row.event.metadata.insert("caller".to_owned(), caller.into());
+    let mut feed = [
+        said(1, "r1", "sub"),
+        said(2, "r1", "mid"),
+        said(3, "r1", "lead"),
+    ];
+    for (row, caller) in feed
+        .iter_mut()
+        .zip(["subagent:x", "middleware:title", "lead_agent"])
+    {
+        row.event
+            .metadata
+            .insert("caller".to_owned(), caller.into());
     }
-    assert_eq!(ids(&assemble(&thread(), &[message("z")], &feed, &Hidden::default())), ["lead", "z"]);
+    assert_eq!(
+        ids(&assemble(
+            &thread(),
+            &[message("z")],
+            &feed,
+            &Hidden::default()
+        )),
+        ["lead", "z"]
+    );
 }
 
 #[test]
 fn a_row_without_an_id_gets_the_same_one_at_every_reading() {
-    let row = row(7, "r1", json!({ "type": "human", "id": null, "content": "hi" }));
+    let row = row(
+        7,
+        "r1",
+        json!({ "type": "human", "id": null, "content": "hi" }),
+    );
     let expected = Uuid::new_v5(&Uuid::NAMESPACE_URL, b"t1:7").to_string();
-    assert_eq!(message_of(&thread(), &row).expect("a message")["id"], expected);
-    assert_eq!(row.event.content["id"], Value::Null, "the row itself is untouched");
+    assert_eq!(
+        message_of(&thread(), &row).expect("a message")["id"],
+        expected
+    );
+    assert_eq!(
+        row.event.content["id"],
+        Value::Null,
+        "the row itself is untouched"
+    );
 }
 
 #[test]
 fn the_printed_form_of_an_old_tool_result_is_read_back() {
     let text = |content: &str| {
-        let row = row(1, "r1", json!({ "type": "tool", "id": "x", "content": content }));
-        message_of(&thread(), &row).expect("a message")["content"].as_str().expect("text").to_owned()
+        let row = row(
+            1,
+            "r1",
+            json!({ "type": "tool", "id": "x", "content": content }),
+        );
+        message_of(&thread(), &row).expect("a message")["content"]
+            .as_str()
+            .expect("text")
+            .to_owned()
     };
-    assert_eq!(text("Command(update={'artifacts': ['a'], 'messages': [ToolMessage(content='It\\'s\\ndone', id='1')]})"), "It's\ndone");
-    assert_eq!(text("Command(update={'messages': [ToolMessage(content=\"X\")]})"), "X");
-    for untouched in ["plain", "Command(update={})", "Command(update=ToolMessage(content='open"] {
+    assert_eq!(
+        text(
+            "Command(update={'artifacts': ['a'], 'messages': [ToolMessage(content='It\\'s\\ndone', id='1')]})"
+        ),
+        "It's\ndone"
+    );
+    assert_eq!(
+        text("Command(update={'messages': [ToolMessage(content=\"X\")]})"),
+        "X"
+    );
+    for untouched in [
+        "plain",
+        "Command(update={})",
+        "Command(update=ToolMessage(content='open",
+    ] {
         assert_eq!(text(untouched), untouched);
     }
 }
 
 #[test]
 fn rows_that_are_no_message_are_left_out() {
-    for content in [json!(null), json!("text"), json!([1]), json!({ "id": "x" }), json!({ "type": 7 })] {
+    for content in [
+        json!(null),
+        json!("text"),
+        json!([1]),
+        json!({ "id": "x" }),
+        json!({ "type": 7 }),
+    ] {
         assert_eq!(message_of(&thread(), &row(1, "r1", content)), None);
     }
 }
@@ -132,25 +218,53 @@ fn a_replay_hides_its_source_when_it_succeeds_and_a_failed_edit_hides_itself() {
     let replay = json!({ "regenerate_from_run_id": "src" });
     let edit = json!({ "regenerate_from_run_id": "src", "replay_kind": "edit" });
     let source = record("src", RunStatus::Success, json!({}));
-    let hidden = |status, metadata: &Value| hidden_runs(&[record("new", status, metadata.clone()), source.clone()]);
-    assert_eq!(hidden(RunStatus::Success, &replay), HashSet::from([run("src")]));
+    let hidden = |status, metadata: &Value| {
+        hidden_runs(&[record("new", status, metadata.clone()), source.clone()])
+    };
+    assert_eq!(
+        hidden(RunStatus::Success, &replay),
+        HashSet::from([run("src")])
+    );
     assert_eq!(hidden(RunStatus::Error, &replay), HashSet::new());
-    assert_eq!(hidden(RunStatus::Running, &edit), HashSet::from([run("src")]));
+    assert_eq!(
+        hidden(RunStatus::Running, &edit),
+        HashSet::from([run("src")])
+    );
     assert_eq!(hidden(RunStatus::Error, &edit), HashSet::from([run("new")]));
-    let undone = RunRecord { cancel: Some(CancelAction::Rollback), ..record("u", RunStatus::Interrupted, json!({})) };
+    let undone = RunRecord {
+        cancel: Some(CancelAction::Rollback),
+        ..record("u", RunStatus::Interrupted, json!({}))
+    };
     assert_eq!(hidden_runs(&[undone]), HashSet::from([run("u")]));
 }
 
 #[test]
 fn a_run_begins_with_its_journaled_question() {
-    let question = |seq, run, id: &str| row(seq, run, json!({ "type": "human", "id": id, "content": "?" }));
-    let begun = beginnings(&thread(), &[question(1, "r1", "h1"), question(3, "r2", "h2")]);
-    let mut messages: Vec<Value> =
-        ["h1", "a1", "h2", "a2"].map(|id| json!({ "type": if id.starts_with('h') { "human" } else { "ai" }, "id": id })).to_vec();
-    annotate(&mut messages, &begun, &HashMap::from([("r2".to_owned(), 5)]));
+    let question = |seq, run, id: &str| {
+        row(
+            seq,
+            run,
+            json!({ "type": "human", "id": id, "content": "?" }),
+        )
+    };
+    let begun = beginnings(
+        &thread(),
+        &[question(1, "r1", "h1"), question(3, "r2", "h2")],
+    );
+    let mut messages: Vec<Value> = ["h1", "a1", "h2", "a2"]
+        .map(|id| json!({ "type": if id.starts_with('h') { "human" } else { "ai" }, "id": id }))
+        .to_vec();
+    annotate(
+        &mut messages,
+        &begun,
+        &HashMap::from([("r2".to_owned(), 5)]),
+    );
     let runs: Vec<&Value> = messages.iter().map(|message| &message["run_id"]).collect();
     assert_eq!(runs, ["r1", "r1", "r2", "r2"]);
-    assert_eq!(messages[3]["additional_kwargs"], json!({ "turn_duration": 5 }));
+    assert_eq!(
+        messages[3]["additional_kwargs"],
+        json!({ "turn_duration": 5 })
+    );
 }
 
 #[test]
@@ -159,21 +273,59 @@ fn of_several_replays_the_newest_decides() {
     let again = |source: &str| json!({ "regenerate_from_run_id": source });
     let edit = |source: &str| json!({ "regenerate_from_run_id": source, "replay_kind": "edit" });
     for (newest_first, expected) in [
-        (vec![("n2", Error, again("src")), ("n1", Success, again("src"))], vec![]),
-        (vec![("n2", Success, again("src")), ("n1", Error, again("src"))], vec!["src"]),
+        (
+            vec![("n2", Error, again("src")), ("n1", Success, again("src"))],
+            vec![],
+        ),
+        (
+            vec![("n2", Success, again("src")), ("n1", Error, again("src"))],
+            vec!["src"],
+        ),
         (vec![("n2", Running, again("src"))], vec![]),
         // The replay of a replay hides it, and its source stays hidden.
-        (vec![("n2", Success, again("n1")), ("n1", Success, again("src"))], vec!["n1", "src"]),
-        (vec![("n2", Pending, edit("src")), ("n1", Interrupted, edit("src"))], vec!["n1", "src"]),
-        (vec![("n2", Timeout, edit("src")), ("n1", Success, edit("src"))], vec!["n2"]),
-        (vec![("n2", Interrupted, edit("n1")), ("n1", Success, edit("src"))], vec!["n2", "src"]),
         (
-            vec![("n1", Success, json!({ "regenerate_from_run_id": "not an id" })), ("n0", Success, json!({ "replay_kind": "edit" }))],
+            vec![("n2", Success, again("n1")), ("n1", Success, again("src"))],
+            vec!["n1", "src"],
+        ),
+        (
+            vec![
+                ("n2", Pending, edit("src")),
+                ("n1", Interrupted, edit("src")),
+            ],
+            vec!["n1", "src"],
+        ),
+        (
+            vec![("n2", Timeout, edit("src")), ("n1", Success, edit("src"))],
+            vec!["n2"],
+        ),
+        (
+            vec![
+                ("n2", Interrupted, edit("n1")),
+                ("n1", Success, edit("src")),
+            ],
+            vec!["n2", "src"],
+        ),
+        (
+            vec![
+                (
+                    "n1",
+                    Success,
+                    json!({ "regenerate_from_run_id": "not an id" }),
+                ),
+                ("n0", Success, json!({ "replay_kind": "edit" })),
+            ],
             vec![],
         ),
     ] {
-        let runs: Vec<_> = newest_first.into_iter().map(|(id, status, metadata)| record(id, status, metadata)).collect();
-        assert_eq!(hidden_runs(&runs), expected.into_iter().map(run).collect(), "{runs:?}");
+        let runs: Vec<_> = newest_first
+            .into_iter()
+            .map(|(id, status, metadata)| record(id, status, metadata))
+            .collect();
+        assert_eq!(
+            hidden_runs(&runs),
+            expected.into_iter().map(run).collect(),
+            "{runs:?}"
+        );
     }
 }
 
@@ -184,10 +336,17 @@ fn the_last_answer_of_a_run_carries_how_long_it_took() {
         json!({ "type": "ai", "id": "a", "additional_kwargs": {} }),
         json!({ "type": "ai", "id": "b", "additional_kwargs": {} }),
     ];
-    annotate(&mut messages, &HashMap::new(), &durations(&[record("r1", RunStatus::Success, json!({}))]));
+    annotate(
+        &mut messages,
+        &HashMap::new(),
+        &durations(&[record("r1", RunStatus::Success, json!({}))]),
+    );
     assert!(messages.iter().all(|message| message["run_id"] == "r1"));
     assert_eq!(messages[1]["additional_kwargs"], json!({}));
-    assert_eq!(messages[2]["additional_kwargs"], json!({ "turn_duration": 3 }));
+    assert_eq!(
+        messages[2]["additional_kwargs"],
+        json!({ "turn_duration": 3 })
+    );
 }
 
 proptest! {

@@ -14,10 +14,19 @@ use crate::visitors::bare;
 /// # Errors
 /// [`ApiError::BadRequest`] for a request of HTTP/1.1 without `Host`, for more than one `Host`, for one that is no host, and for a
 /// target of another host.
-pub(crate) fn requested_host<'a>(version: Version, uri: &'a Uri, headers: &'a HeaderMap) -> Result<Option<&'a str>, ApiError> {
+pub(crate) fn requested_host<'a>(
+    version: Version,
+    uri: &'a Uri,
+    headers: &'a HeaderMap,
+) -> Result<Option<&'a str>, ApiError> {
     let mut named = headers.get_all(header::HOST).iter();
-    let host =
-        named.next().map(|value| value.to_str().ok().filter(|host| is_host(host)).ok_or_else(|| refused("the Host header is no host")));
+    let host = named.next().map(|value| {
+        value
+            .to_str()
+            .ok()
+            .filter(|host| is_host(host))
+            .ok_or_else(|| refused("the Host header is no host"))
+    });
     let host = host.transpose()?;
     if named.next().is_some() {
         return Err(refused("the request names more than one Host"));
@@ -25,18 +34,26 @@ pub(crate) fn requested_host<'a>(version: Version, uri: &'a Uri, headers: &'a He
     if version == Version::HTTP_11 && host.is_none() {
         return Err(refused("a request of HTTP/1.1 needs a Host header"));
     }
-    let Some(target) = uri.authority() else { return Ok(host) };
+    let Some(target) = uri.authority() else {
+        return Ok(host);
+    };
     let port = match uri.scheme_str() {
         Some("http") => Some(80),
         Some("https") => Some(443),
         None => None,
-        Some(_) => return Err(refused("the request target is not of the scheme http or https")),
+        Some(_) => {
+            return Err(refused(
+                "the request target is not of the scheme http or https",
+            ));
+        }
     };
     if !is_host(target.as_str()) {
         return Err(refused("the request target names no host"));
     }
     match host {
-        Some(host) if !is_same(host, target, port) => Err(refused("the request target and the Host header name different hosts")),
+        Some(host) if !is_same(host, target, port) => Err(refused(
+            "the request target and the Host header name different hosts",
+        )),
         _ => Ok(Some(target.as_str())),
     }
 }
@@ -48,8 +65,13 @@ fn refused(why: &str) -> ApiError {
 /// Whether the text is `host` or `host:port`, or empty as for a target without authority.
 fn is_host(text: &str) -> bool {
     let is_authority = |authority: Authority| {
-        let port = authority.as_str().rsplit_once(':').map(|(_, port)| port).filter(|port| !port.ends_with(']'));
-        !authority.as_str().contains('@') && port.is_none_or(|port| port.is_empty() || port.parse::<u16>().is_ok())
+        let port = authority
+            .as_str()
+            .rsplit_once(':')
+            .map(|(_, port)| port)
+            .filter(|port| !port.ends_with(']'));
+        !authority.as_str().contains('@')
+            && port.is_none_or(|port| port.is_empty() || port.parse::<u16>().is_ok())
     };
     text.is_empty() || text.parse().is_ok_and(is_authority)
 }
@@ -57,7 +79,8 @@ fn is_host(text: &str) -> bool {
 /// Whether `host` and `target` name the same host and port; `default` is the port where neither says one.
 fn is_same(host: &str, target: &Authority, default: Option<u16>) -> bool {
     let port = |authority: &Authority| authority.port_u16().or(default);
-    host.parse::<Authority>().is_ok_and(|host| bare(host.host()) == bare(target.host()) && port(&host) == port(target))
+    host.parse::<Authority>()
+        .is_ok_and(|host| bare(host.host()) == bare(target.host()) && port(&host) == port(target))
 }
 
 #[cfg(test)]
@@ -78,8 +101,14 @@ mod tests {
 
     #[test]
     fn http_1_1_needs_exactly_one_valid_host() {
-        assert_eq!(host(Version::HTTP_11, "/ok", &["localhost:8001"]), Ok(Some("localhost:8001".to_owned())));
-        assert_eq!(host(Version::HTTP_11, "/ok", &[""]), Ok(Some(String::new())));
+        assert_eq!(
+            host(Version::HTTP_11, "/ok", &["localhost:8001"]),
+            Ok(Some("localhost:8001".to_owned()))
+        );
+        assert_eq!(
+            host(Version::HTTP_11, "/ok", &[""]),
+            Ok(Some(String::new()))
+        );
         assert_eq!(host(Version::HTTP_10, "/ok", &[]), Ok(None));
         assert_eq!(host(Version::HTTP_11, "/ok", &[]), Err(400));
         assert_eq!(host(Version::HTTP_11, "http://localhost/ok", &[]), Err(400));
@@ -97,8 +126,16 @@ mod tests {
             ("https://a.test/ok", "A.test.:443"),
             ("http://[::1]:8001/ok", "[::1]:8001"),
         ] {
-            let authority = target.parse::<Uri>().expect("a target").authority().map(|authority| authority.as_str().to_owned());
-            assert_eq!(host(Version::HTTP_11, target, &[named]), Ok(authority), "{target} {named}");
+            let authority = target
+                .parse::<Uri>()
+                .expect("a target")
+                .authority()
+                .map(|authority| authority.as_str().to_owned());
+            assert_eq!(
+                host(Version::HTTP_11, target, &[named]),
+                Ok(authority),
+                "{target} {named}"
+            );
         }
         for (target, named) in [
             ("http://evil.test/ok", "localhost"),
@@ -108,8 +145,15 @@ mod tests {
             ("ftp://localhost/ok", "localhost"),
             ("http://localhost/ok", ""),
         ] {
-            assert_eq!(host(Version::HTTP_11, target, &[named]), Err(400), "{target} {named}");
+            assert_eq!(
+                host(Version::HTTP_11, target, &[named]),
+                Err(400),
+                "{target} {named}"
+            );
         }
-        assert_eq!(host(Version::HTTP_10, "http://evil.test/ok", &[]), Ok(Some("evil.test".to_owned())));
+        assert_eq!(
+            host(Version::HTTP_10, "http://evil.test/ok", &[]),
+            Ok(Some("evil.test".to_owned()))
+        );
     }
 }

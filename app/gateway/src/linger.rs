@@ -28,7 +28,10 @@ impl Unread {
     /// The body of the next request, observed until its end.
     pub(crate) fn observe(&self, body: Incoming) -> ObservedBody {
         self.0.store(!body.is_end_stream(), Ordering::Relaxed);
-        ObservedBody { body, unread: self.clone() }
+        ObservedBody {
+            body,
+            unread: self.clone(),
+        }
     }
 }
 
@@ -43,7 +46,10 @@ impl HttpBody for ObservedBody {
     type Data = Bytes;
     type Error = hyper::Error;
 
-    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
         let frame = ready!(Pin::new(&mut self.body).poll_frame(cx));
         if frame.is_none() || self.body.is_end_stream() {
             self.unread.0.store(false, Ordering::Relaxed);
@@ -72,22 +78,39 @@ pub(crate) struct LingeringSocket<S> {
 impl<S> LingeringSocket<S> {
     /// `socket`, which lingers for `limit` at most while a body is `unread`.
     pub(crate) fn new(socket: S, unread: Unread, limit: Duration) -> Self {
-        Self { socket, unread, limit, until: None }
+        Self {
+            socket,
+            unread,
+            limit,
+            until: None,
+        }
     }
 }
 
 impl<S: AsyncRead + Unpin> AsyncRead for LingeringSocket<S> {
-    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
         Pin::new(&mut self.socket).poll_read(cx, buffer)
     }
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for LingeringSocket<S> {
-    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
         Pin::new(&mut self.socket).poll_write(cx, bytes)
     }
 
-    fn poll_write_vectored(mut self: Pin<&mut Self>, cx: &mut Context<'_>, slices: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
         Pin::new(&mut self.socket).poll_write_vectored(cx, slices)
     }
 

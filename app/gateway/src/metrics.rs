@@ -11,7 +11,12 @@ use tokio::sync::Mutex;
 use tokio::time::Instant;
 
 /// One answered request, by the pattern of its route: ids are no labels.
-pub(crate) fn request_answered(method: &Method, route: Option<&str>, status: StatusCode, took: Duration) {
+pub(crate) fn request_answered(
+    method: &Method,
+    route: Option<&str>,
+    status: StatusCode,
+    took: Duration,
+) {
     let route = route.unwrap_or("unmatched").to_owned();
     let method = match *method {
         Method::GET => "GET",
@@ -24,7 +29,11 @@ pub(crate) fn request_answered(method: &Method, route: Option<&str>, status: Sta
         // Clients can make up any number of others.
         _ => "other",
     };
-    let labels = [("method", method.to_owned()), ("route", route), ("status", status.as_str().to_owned())];
+    let labels = [
+        ("method", method.to_owned()),
+        ("route", route),
+        ("status", status.as_str().to_owned()),
+    ];
     histogram!("deerflow_http_request_seconds", &labels[..2]).record(took);
     counter!("deerflow_http_requests_total", &labels).increment(1);
 }
@@ -64,9 +73,15 @@ fn show(runs: &[RunStanding], now: DateTime<Utc>) {
         let count = runs.iter().filter(|run| run.status == status).count();
         gauge!("deerflow_runs", "state" => status.as_str()).set(count as f64);
     }
-    let due: Vec<_> = runs.iter().filter(|run| run.status == RunStatus::Pending && run.created_at <= now).collect();
+    let due: Vec<_> = runs
+        .iter()
+        .filter(|run| run.status == RunStatus::Pending && run.created_at <= now)
+        .collect();
     gauge!("deerflow_queue_depth").set(due.len() as f64);
-    let longest = due.iter().map(|run| (now - run.created_at).as_seconds_f64()).fold(0.0, f64::max);
+    let longest = due
+        .iter()
+        .map(|run| (now - run.created_at).as_seconds_f64())
+        .fold(0.0, f64::max);
     gauge!("deerflow_queue_wait_seconds").set(longest);
 }
 
@@ -112,7 +127,8 @@ impl FirstToken {
 fn is_token(event: &str, data: &[u8]) -> bool {
     const FRAGMENT: &[u8] = b"\"AIMessageChunk\"";
     let name = event.split('|').next().unwrap_or_default();
-    name == "messages/partial" || (name == "messages" && data.windows(FRAGMENT.len()).any(|part| part == FRAGMENT))
+    name == "messages/partial"
+        || (name == "messages" && data.windows(FRAGMENT.len()).any(|part| part == FRAGMENT))
 }
 
 #[cfg(test)]
@@ -121,10 +137,15 @@ mod tests {
 
     #[test]
     fn only_a_models_words_are_tokens() {
-        assert!(is_token("messages|tools:1", br#"[{"type":"AIMessageChunk"},{}]"#) && is_token("messages/partial", b"[]"));
-        for (event, data) in
-            [("messages", &br#"[{"type":"human"},{}]"#[..]), ("messages/metadata", b"{}"), ("values", br#"{"AIMessageChunk":1}"#)]
-        {
+        assert!(
+            is_token("messages|tools:1", br#"[{"type":"AIMessageChunk"},{}]"#)
+                && is_token("messages/partial", b"[]")
+        );
+        for (event, data) in [
+            ("messages", &br#"[{"type":"human"},{}]"#[..]),
+            ("messages/metadata", b"{}"),
+            ("values", br#"{"AIMessageChunk":1}"#),
+        ] {
             assert!(!is_token(event, data), "{event}");
         }
     }

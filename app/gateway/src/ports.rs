@@ -93,7 +93,12 @@ pub trait ThreadFilesPort: Send + Sync + fmt::Debug {
     async fn delete_thread(&self, user: &str, thread: &ThreadId) -> Result<(), ThreadFilesError>;
     /// Notes that the thread's row is about to be removed, so that its files are found even if this process dies in between; or that
     /// it stays after all.
-    async fn note_removal(&self, user: &str, thread: &ThreadId, is_removed: bool) -> Result<(), ThreadFilesError>;
+    async fn note_removal(
+        &self,
+        user: &str,
+        thread: &ThreadId,
+        is_removed: bool,
+    ) -> Result<(), ThreadFilesError>;
     /// Removes what removals left that broke off, and gives the threads that were noted: what those have is theirs to
     /// [remove](Self::delete_left) whose row is gone.
     async fn sweep(&self) -> Result<Vec<LeftThread>, ThreadFilesError>;
@@ -119,9 +124,18 @@ impl ThreadFilesPort for FileHome {
         Ok(())
     }
 
-    async fn note_removal(&self, user: &str, thread: &ThreadId, is_removed: bool) -> Result<(), ThreadFilesError> {
+    async fn note_removal(
+        &self,
+        user: &str,
+        thread: &ThreadId,
+        is_removed: bool,
+    ) -> Result<(), ThreadFilesError> {
         let files = FileHome::thread(self, user, thread);
-        Ok(if is_removed { files.note_removal().await } else { files.forget_removal().await }?)
+        Ok(if is_removed {
+            files.note_removal().await
+        } else {
+            files.forget_removal().await
+        }?)
     }
 
     async fn sweep(&self) -> Result<Vec<LeftThread>, ThreadFilesError> {

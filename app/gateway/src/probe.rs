@@ -22,8 +22,17 @@ pub(crate) async fn begins_with_probe(stream: &TcpStream, limit: Duration) -> io
 
 /// Whether a request line that begins like this asks for one of [`PATHS`].
 fn is_probe(head: &[u8]) -> bool {
-    let Some(target) = head.strip_prefix(b"GET ").or_else(|| head.strip_prefix(b"HEAD ")) else { return false };
-    PATHS.iter().any(|path| target.strip_prefix(path.as_bytes()).is_some_and(|rest| matches!(rest.first(), Some(b' ' | b'?'))))
+    let Some(target) = head
+        .strip_prefix(b"GET ")
+        .or_else(|| head.strip_prefix(b"HEAD "))
+    else {
+        return false;
+    };
+    PATHS.iter().any(|path| {
+        target
+            .strip_prefix(path.as_bytes())
+            .is_some_and(|rest| matches!(rest.first(), Some(b' ' | b'?')))
+    })
 }
 
 #[cfg(test)]

@@ -38,22 +38,39 @@ pub(crate) struct Repeatable {
 impl FromRequestParts<Arc<GatewayState>> for Repeatable {
     type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, _state: &Arc<GatewayState>) -> Result<Self, ApiError> {
+    async fn from_request_parts(
+        parts: &mut Parts,
+        _state: &Arc<GatewayState>,
+    ) -> Result<Self, ApiError> {
         let mut names = parts.headers.get_all(HEADER).iter();
         let name = names.next().map(read_name).transpose()?;
         if names.next().is_some() {
             return Err(refused("should be sent once"));
         }
-        let route = parts.extensions.get::<MatchedPath>().map(|route| route.as_str().to_owned());
-        Ok(Self { name, route: route.unwrap_or_default(), path: parts.uri.path().to_owned() })
+        let route = parts
+            .extensions
+            .get::<MatchedPath>()
+            .map(|route| route.as_str().to_owned());
+        Ok(Self {
+            name,
+            route: route.unwrap_or_default(),
+            path: parts.uri.path().to_owned(),
+        })
     }
 }
 
 /// One to 255 visible characters of ASCII.
 fn read_name(value: &HeaderValue) -> Result<String, ApiError> {
     match value.to_str() {
-        Ok(name) if (1..=LONGEST).contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_graphic()) => Ok(name.to_owned()),
-        _ => Err(refused(&format!("should have 1 to {LONGEST} visible ASCII characters and no spaces"))),
+        Ok(name)
+            if (1..=LONGEST).contains(&name.len())
+                && name.bytes().all(|byte| byte.is_ascii_graphic()) =>
+        {
+            Ok(name.to_owned())
+        }
+        _ => Err(refused(&format!(
+            "should have 1 to {LONGEST} visible ASCII characters and no spaces"
+        ))),
     }
 }
 
@@ -63,10 +80,15 @@ fn refused(why: &str) -> ApiError {
 
 impl Repeatable {
     /// What the request with this object, or these objects, as its body is known by.
-    pub(crate) fn with_body<'a>(self, state: &GatewayState, body: impl IntoIterator<Item = &'a Map<String, Value>>) -> Option<RequestKey> {
+    pub(crate) fn with_body<'a>(
+        self,
+        state: &GatewayState,
+        body: impl IntoIterator<Item = &'a Map<String, Value>>,
+    ) -> Option<RequestKey> {
         let mut digest = Sha256::new();
         if self.is_named() {
-            body.into_iter().for_each(|object| write_object(object, &mut digest));
+            body.into_iter()
+                .for_each(|object| write_object(object, &mut digest));
         }
         self.with_digest(state, digest)
     }
@@ -74,10 +96,23 @@ impl Repeatable {
     /// The same for a body that is no JSON, of which `digest` has seen all that counts.
     pub(crate) fn with_digest(self, state: &GatewayState, digest: Sha256) -> Option<RequestKey> {
         let body = digest.finalize();
-        let digest = hex::encode(Sha256::new().chain_update(self.path).chain_update([0]).chain_update(body).finalize());
+        let digest = hex::encode(
+            Sha256::new()
+                .chain_update(self.path)
+                .chain_update([0])
+                .chain_update(body)
+                .finalize(),
+        );
         let expires_at = state.clock.now() + KEPT;
         let (user_id, route) = (effective_user_id(), self.route);
-        self.name.map(|name| RequestKey { user_id, route, name, part: 0, digest, expires_at })
+        self.name.map(|name| RequestKey {
+            user_id,
+            route,
+            name,
+            part: 0,
+            digest,
+            expires_at,
+        })
     }
 
     /// Whether the client gave the request a name.
@@ -116,7 +151,10 @@ fn write_object(fields: &Map<String, Value>, into: &mut Sha256) {
 }
 
 /// What the request made when it came before, if it did.
-pub(crate) async fn made_before(state: &GatewayState, key: Option<&RequestKey>) -> Result<Option<Made>, ApiError> {
+pub(crate) async fn made_before(
+    state: &GatewayState,
+    key: Option<&RequestKey>,
+) -> Result<Option<Made>, ApiError> {
     let Some(key) = key else { return Ok(None) };
     let known = state.requests.known(key, state.clock.now()).await?;
     known.map(made_of).transpose()
@@ -126,7 +164,9 @@ pub(crate) async fn made_before(state: &GatewayState, key: Option<&RequestKey>) 
 pub(crate) fn made_of(known: Known) -> Result<Made, ApiError> {
     match known {
         Known::Again(made) => Ok(made),
-        Known::Other => Err(ApiError::Unprocessable("Idempotency-Key: it was used for another request".to_owned())),
+        Known::Other => Err(ApiError::Unprocessable(
+            "Idempotency-Key: it was used for another request".to_owned(),
+        )),
     }
 }
 
@@ -153,7 +193,9 @@ pub(crate) async fn once<A: Future<Output = Reply>>(
 
 /// Marks an answer as one to a request that came before.
 pub(crate) fn replayed(mut response: Response) -> Response {
-    response.headers_mut().insert(REPLAYED, HeaderValue::from_static("true"));
+    response
+        .headers_mut()
+        .insert(REPLAYED, HeaderValue::from_static("true"));
     response
 }
 
@@ -188,17 +230,35 @@ mod tests {
             json!([[1, 2]]),
         ];
         for (n, one) in all.iter().enumerate() {
-            assert!(all.iter().skip(n + 1).all(|other| digest(one) != digest(other)), "{one}");
+            assert!(
+                all.iter()
+                    .skip(n + 1)
+                    .all(|other| digest(one) != digest(other)),
+                "{one}"
+            );
         }
     }
 
     #[test]
     fn a_name_is_visible_and_not_too_long() {
         for fine in ["a", "9f8-_.:/~!", &"x".repeat(LONGEST)] {
-            assert!(HeaderValue::from_str(fine).is_ok_and(|value| read_name(&value).is_ok()), "{fine}");
+            assert!(
+                HeaderValue::from_str(fine).is_ok_and(|value| read_name(&value).is_ok()),
+                "{fine}"
+            );
         }
-        for bad in [&b""[..], b" ", b"a b", b"\t", "\u{e9}".as_bytes(), &[b'x'; LONGEST + 1]] {
-            assert!(HeaderValue::from_bytes(bad).is_ok_and(|value| read_name(&value).is_err()), "{bad:?}");
+        for bad in [
+            &b""[..],
+            b" ",
+            b"a b",
+            b"\t",
+            "\u{e9}".as_bytes(),
+            &[b'x'; LONGEST + 1],
+        ] {
+            assert!(
+                HeaderValue::from_bytes(bad).is_ok_and(|value| read_name(&value).is_err()),
+                "{bad:?}"
+            );
         }
     }
 }

@@ -36,28 +36,59 @@ pub enum NotReplayable {
 
 /// The turn that ends with the answer `id`.
 pub fn turn_of_answer<'a>(messages: &'a [Message], id: &str) -> Result<Turn<'a>, NotReplayable> {
-    let last = messages.iter().rposition(is_answer).filter(|last| messages[*last].id.as_deref() == Some(id));
+    let last = messages
+        .iter()
+        .rposition(is_answer)
+        .filter(|last| messages[*last].id.as_deref() == Some(id));
     let last = last.ok_or_else(|| unless_known(messages, id, NotReplayable::NotLatestAnswer))?;
-    let first = messages[..last].iter().rposition(is_question).ok_or(NotReplayable::NoQuestion)?;
-    Ok(Turn { question: &messages[first], answer: &messages[last], messages: &messages[first..] })
+    let first = messages[..last]
+        .iter()
+        .rposition(is_question)
+        .ok_or(NotReplayable::NoQuestion)?;
+    Ok(Turn {
+        question: &messages[first],
+        answer: &messages[last],
+        messages: &messages[first..],
+    })
 }
 
 /// The turn that begins with the question `id`.
 pub fn turn_of_question<'a>(messages: &'a [Message], id: &str) -> Result<Turn<'a>, NotReplayable> {
-    let first = messages.iter().rposition(is_question).filter(|first| messages[*first].id.as_deref() == Some(id));
-    let first = first.ok_or_else(|| unless_known(messages, id, NotReplayable::NotLatestQuestion))?;
+    let first = messages
+        .iter()
+        .rposition(is_question)
+        .filter(|first| messages[*first].id.as_deref() == Some(id));
+    let first =
+        first.ok_or_else(|| unless_known(messages, id, NotReplayable::NotLatestQuestion))?;
     let messages = &messages[first..];
-    let answer = messages.iter().rfind(|message| is_answer(message)).ok_or(NotReplayable::NoAnswer)?;
-    Ok(Turn { question: &messages[0], answer, messages })
+    let answer = messages
+        .iter()
+        .rfind(|message| is_answer(message))
+        .ok_or(NotReplayable::NoAnswer)?;
+    Ok(Turn {
+        question: &messages[0],
+        answer,
+        messages,
+    })
 }
 
 fn unless_known(messages: &[Message], id: &str, known: NotReplayable) -> NotReplayable {
-    if messages.iter().any(|message| message.id.as_deref() == Some(id)) { known } else { NotReplayable::Unknown }
+    if messages
+        .iter()
+        .any(|message| message.id.as_deref() == Some(id))
+    {
+        known
+    } else {
+        NotReplayable::Unknown
+    }
 }
 
 /// What a person said: not what the framework put into the conversation in a person's name.
 fn is_question(message: &Message) -> bool {
-    let hidden = message.flag(kwargs::HIDE_FROM_UI) && !message.additional_kwargs.contains_key(kwargs::HUMAN_INPUT_RESPONSE);
+    let hidden = message.flag(kwargs::HIDE_FROM_UI)
+        && !message
+            .additional_kwargs
+            .contains_key(kwargs::HUMAN_INPUT_RESPONSE);
     message.is_human() && !hidden && message.name.as_deref() != Some("summary")
 }
 
@@ -92,20 +123,31 @@ impl Turn<'_> {
 
     /// The ids of what a reader sees of the turn.
     pub fn visible_ids(&self) -> Vec<&str> {
-        let visible = self.messages.iter().filter(|message| !message.flag(kwargs::HIDE_FROM_UI) && message.type_name() != "system");
-        visible.filter_map(|message| message.id.as_deref()).collect()
+        let visible = self.messages.iter().filter(|message| {
+            !message.flag(kwargs::HIDE_FROM_UI) && message.type_name() != "system"
+        });
+        visible
+            .filter_map(|message| message.id.as_deref())
+            .collect()
     }
 }
 
 /// The content without what middlewares added for the model.
 fn asked(question: &Message) -> Content {
-    let original = question.additional_kwargs.get(kwargs::ORIGINAL_USER_CONTENT).and_then(Value::as_str);
+    let original = question
+        .additional_kwargs
+        .get(kwargs::ORIGINAL_USER_CONTENT)
+        .and_then(Value::as_str);
     match (original, &question.content) {
         (None, content) => content.clone(),
         (Some(text), Content::Text(_)) => text.into(),
         (Some(text), Content::Blocks(blocks)) => {
             let others = blocks.iter().filter(|block| !is_text(block)).cloned();
-            Content::Blocks(std::iter::once(json!({ "type": "text", "text": text })).chain(others).collect())
+            Content::Blocks(
+                std::iter::once(json!({ "type": "text", "text": text }))
+                    .chain(others)
+                    .collect(),
+            )
         }
     }
 }
@@ -130,15 +172,28 @@ mod tests {
     }
 
     fn ids(turn: Turn<'_>) -> (&str, &str) {
-        (turn.question.id.as_deref().unwrap_or_default(), turn.answer.id.as_deref().unwrap_or_default())
+        (
+            turn.question.id.as_deref().unwrap_or_default(),
+            turn.answer.id.as_deref().unwrap_or_default(),
+        )
     }
 
     #[test]
     fn only_the_last_turn_is_replayed() {
         let hidden = human("hint", json!({ "hide_from_ui": true }));
-        let reply = human("reply", json!({ "hide_from_ui": true, "human_input_response": {} }));
+        let reply = human(
+            "reply",
+            json!({ "hide_from_ui": true, "human_input_response": {} }),
+        );
         let summary = human("sum", json!({})).with(|body| body.name = Some("summary".to_owned()));
-        let talk = [human("q1", json!({})), ai("a1"), human("q2", json!({})), hidden.clone(), ai("a2"), ai("a3")];
+        let talk = [
+            human("q1", json!({})),
+            ai("a1"),
+            human("q2", json!({})),
+            hidden.clone(),
+            ai("a2"),
+            ai("a3"),
+        ];
         use NotReplayable as No;
         for (messages, id, expected) in [
             (&talk[..], "a3", Ok(("q2", "a3"))),
@@ -147,8 +202,16 @@ mod tests {
             (&talk[..], "q2", Err(No::NotLatestAnswer)),
             (&talk[..], "zz", Err(No::Unknown)),
             (&[ai("a")], "a", Err(No::NoQuestion)),
-            (&[summary.clone(), hidden.clone(), ai("a")], "a", Err(No::NoQuestion)),
-            (&[human("q", json!({})), ai("a"), reply.clone(), ai("b")], "b", Ok(("reply", "b"))),
+            (
+                &[summary.clone(), hidden.clone(), ai("a")],
+                "a",
+                Err(No::NoQuestion),
+            ),
+            (
+                &[human("q", json!({})), ai("a"), reply.clone(), ai("b")],
+                "b",
+                Ok(("reply", "b")),
+            ),
             (&[], "a", Err(No::Unknown)),
         ] {
             assert_eq!(turn_of_answer(messages, id).map(ids), expected, "{id}");
@@ -162,7 +225,10 @@ mod tests {
         ] {
             assert_eq!(turn_of_question(messages, id).map(ids), expected, "{id}");
         }
-        assert_eq!(turn_of_answer(&talk, "a3").map(|turn| turn.visible_ids().join(" ")), Ok("q2 a2 a3".to_owned()));
+        assert_eq!(
+            turn_of_answer(&talk, "a3").map(|turn| turn.visible_ids().join(" ")),
+            Ok("q2 a2 a3".to_owned())
+        );
     }
 
     #[test]
@@ -170,7 +236,11 @@ mod tests {
         let image = json!({ "type": "image_url", "image_url": { "url": "u" } });
         let extra = json!({ "original_user_content": "mine", "files": [1], "run_id": "r" });
         let question = human("q", extra).with(|body| {
-            body.content = Content::Blocks(vec![json!({ "type": "text", "text": "<uploads>" }), json!("mine"), image.clone()]);
+            body.content = Content::Blocks(vec![
+                json!({ "type": "text", "text": "<uploads>" }),
+                json!("mine"),
+                image.clone(),
+            ]);
             body.name = Some("user-input".to_owned());
         });
         let messages = [question, ai("a")];

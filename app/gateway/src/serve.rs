@@ -51,11 +51,18 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
 /// Accepts connections until `shutdown`, then lets requests finish for a bounded time and cuts what is left.
 ///
 /// Give the state's `shutdown` the same token: it is what makes open streams abort instead of being waited for.
-pub async fn serve(listener: TcpListener, router: Router, shutdown: CancellationToken, options: ServeOptions) -> io::Result<()> {
+pub async fn serve(
+    listener: TcpListener,
+    router: Router,
+    shutdown: CancellationToken,
+    options: ServeOptions,
+) -> io::Result<()> {
     let connections = options.tasks.sibling();
     let cut = CancellationToken::new();
     // A new connection is accepted, and its first bytes are read, although everything else may be busy.
-    let listener = connections.within_control(async { TcpListener::from_std(listener.into_std()?) }).await?;
+    let listener = connections
+        .within_control(async { TcpListener::from_std(listener.into_std()?) })
+        .await?;
     loop {
         let accepted = tokio::select! {
             accepted = connections.within_control(listener.accept()) => accepted,
@@ -72,9 +79,17 @@ pub async fn serve(listener: TcpListener, router: Router, shutdown: Cancellation
                     keeps_alive: true,
                 };
                 if connections.has_control() {
-                    connections.spawn(TaskKind::Control, "new http connection", route(stream, client, connections.clone()));
+                    connections.spawn(
+                        TaskKind::Control,
+                        "new http connection",
+                        route(stream, client, connections.clone()),
+                    );
                 } else {
-                    connections.spawn(TaskKind::Service, "http connection", connection(stream, client));
+                    connections.spawn(
+                        TaskKind::Service,
+                        "http connection",
+                        connection(stream, client),
+                    );
                 }
             }
             Err(error) if is_of_one_connection(&error) => {}
@@ -89,8 +104,14 @@ pub async fn serve(listener: TcpListener, router: Router, shutdown: Cancellation
     }
     drop(listener);
     let grace = options.grace;
-    if tokio::time::timeout(grace, connections.shut_down()).await.is_err() {
-        tracing::warn!(connections = connections.alive(), "requests are cut at shutdown");
+    if tokio::time::timeout(grace, connections.shut_down())
+        .await
+        .is_err()
+    {
+        tracing::warn!(
+            connections = connections.alive(),
+            "requests are cut at shutdown"
+        );
         cut.cancel();
         connections.shut_down().await;
     }
@@ -99,7 +120,12 @@ pub async fn serve(listener: TcpListener, router: Router, shutdown: Cancellation
 
 /// Whether only the connection at hand is lost.
 fn is_of_one_connection(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::ConnectionRefused | io::ErrorKind::ConnectionAborted | io::ErrorKind::ConnectionReset)
+    matches!(
+        error.kind(),
+        io::ErrorKind::ConnectionRefused
+            | io::ErrorKind::ConnectionAborted
+            | io::ErrorKind::ConnectionReset
+    )
 }
 
 /// A connection that was accepted, and how it is served.
@@ -137,7 +163,17 @@ async fn route(stream: TcpStream, mut client: Client, connections: Tasks) {
     }
 }
 
-async fn connection(stream: TcpStream, Client { peer, router, shutdown, cut, options, keeps_alive }: Client) {
+async fn connection(
+    stream: TcpStream,
+    Client {
+        peer,
+        router,
+        shutdown,
+        cut,
+        options,
+        keeps_alive,
+    }: Client,
+) {
     // Without it a one-token stream waits 40 ms for an acknowledgement.
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "a connection has no TCP_NODELAY");
@@ -151,7 +187,11 @@ async fn connection(stream: TcpStream, Client { peer, router, shutdown, cut, opt
         request.extensions_mut().insert(peer);
         request.map(|body| observed.observe(body))
     });
-    let socket = LingeringSocket::new(StallGuard::new(stream, options.stall_timeout), unread, LINGER);
+    let socket = LingeringSocket::new(
+        StallGuard::new(stream, options.stall_timeout),
+        unread,
+        LINGER,
+    );
     let served = http1::Builder::new()
         .timer(TokioTimer::new())
         .keep_alive(keeps_alive)

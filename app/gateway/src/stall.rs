@@ -22,37 +22,65 @@ pub(crate) struct StallGuard {
 impl StallGuard {
     /// `stream`, with writes that may stand still for `limit`.
     pub(crate) fn new(stream: TcpStream, limit: Duration) -> Self {
-        Self { stream, limit, stalled: None }
+        Self {
+            stream,
+            limit,
+            stalled: None,
+        }
     }
 
     /// Starts the clock at the first write that has to wait, and stops it at the next that has not.
-    fn watch<T>(&mut self, cx: &mut Context<'_>, write: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+    fn watch<T>(
+        &mut self,
+        cx: &mut Context<'_>,
+        write: Poll<io::Result<T>>,
+    ) -> Poll<io::Result<T>> {
         if write.is_ready() {
             self.stalled = None;
             return write;
         }
         let limit = self.limit;
-        ready!(self.stalled.get_or_insert_with(|| Box::pin(sleep(limit))).as_mut().poll(cx));
+        ready!(
+            self.stalled
+                .get_or_insert_with(|| Box::pin(sleep(limit)))
+                .as_mut()
+                .poll(cx)
+        );
         if let Err(error) = self.stream.set_zero_linger() {
             tracing::debug!(%error, "a stalled connection is closed instead of reset");
         }
-        Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the peer stopped reading")))
+        Poll::Ready(Err(io::Error::new(
+            io::ErrorKind::TimedOut,
+            "the peer stopped reading",
+        )))
     }
 }
 
 impl AsyncRead for StallGuard {
-    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
         Pin::new(&mut self.stream).poll_read(cx, buffer)
     }
 }
 
 impl AsyncWrite for StallGuard {
-    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
         let write = Pin::new(&mut self.stream).poll_write(cx, bytes);
         self.watch(cx, write)
     }
 
-    fn poll_write_vectored(mut self: Pin<&mut Self>, cx: &mut Context<'_>, slices: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
         let write = Pin::new(&mut self.stream).poll_write_vectored(cx, slices);
         self.watch(cx, write)
     }

@@ -99,6 +99,11 @@ pub struct GatewayState {
 impl GatewayState {
     /// Where is booked what models are asked beside runs.
     pub(crate) fn till(&self) -> Till {
-        Till { events: self.events.clone(), ledger: self.usage.clone(), clock: self.clock.clone(), ids: self.ids.clone() }
+        Till {
+            events: self.events.clone(),
+            ledger: self.usage.clone(),
+            clock: self.clock.clone(),
+            ids: self.ids.clone(),
+        }
     }
 }

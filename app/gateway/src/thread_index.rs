@@ -24,22 +24,42 @@ pub struct GatewayThreadIndex(pub Arc<GatewayState>);
 
 impl GatewayThreadIndex {
     async fn row(&self, user: &str, thread: &ThreadId) -> Result<Option<ThreadRecord>, StoreError> {
-        self.0.threads.get(thread, &Owner::User(user.to_owned())).await
+        self.0
+            .threads
+            .get(thread, &Owner::User(user.to_owned()))
+            .await
     }
 }
 
 #[async_trait]
 impl ThreadIndex for GatewayThreadIndex {
     async fn list(&self, user: &str, limit: usize) -> Result<Vec<ThreadView>, ThreadError> {
-        let search = ThreadSearch { limit, pinned_first: true, ..ThreadSearch::default() };
-        let rows = self.0.threads.search(&search, &Owner::User(user.to_owned())).await?;
-        Ok(rows.iter().map(|row| thread_view(row, ThreadFacts::title_of(row))).collect())
+        let search = ThreadSearch {
+            limit,
+            pinned_first: true,
+            ..ThreadSearch::default()
+        };
+        let rows = self
+            .0
+            .threads
+            .search(&search, &Owner::User(user.to_owned()))
+            .await?;
+        Ok(rows
+            .iter()
+            .map(|row| thread_view(row, ThreadFacts::title_of(row)))
+            .collect())
     }
 
     async fn get(&self, user: &str, thread: &ThreadId) -> Result<Option<ThreadView>, ThreadError> {
-        let Some(row) = self.row(user, thread).await? else { return Ok(None) };
+        let Some(row) = self.row(user, thread).await? else {
+            return Ok(None);
+        };
         // Runs and events are read for the actor.
-        let facts = scope(ActorContext::user(user), thread_facts(&self.0, &row, Dialect::DeerFlow)).await;
+        let facts = scope(
+            ActorContext::user(user),
+            thread_facts(&self.0, &row, Dialect::DeerFlow),
+        )
+        .await;
         let facts = facts.map_err(|error| match error {
             ApiError::Unavailable(why) => StoreError::Unavailable(why).into(),
             other => ThreadError::Unshowable(other.to_string()),
@@ -47,11 +67,20 @@ impl ThreadIndex for GatewayThreadIndex {
         Ok(Some(thread_view(&row, facts)))
     }
 
-    async fn status(&self, user: &str, thread: &ThreadId) -> Result<Option<ThreadStatus>, ThreadError> {
+    async fn status(
+        &self,
+        user: &str,
+        thread: &ThreadId,
+    ) -> Result<Option<ThreadStatus>, ThreadError> {
         Ok(self.row(user, thread).await?.map(|row| row.status))
     }
 
-    async fn find_or_make(&self, user: &str, thread: &ThreadId, at: DateTime<Utc>) -> Result<ThreadStatus, ThreadError> {
+    async fn find_or_make(
+        &self,
+        user: &str,
+        thread: &ThreadId,
+        at: DateTime<Utc>,
+    ) -> Result<ThreadStatus, ThreadError> {
         let new = NewThread {
             thread_id: thread.clone(),
             user_id: Some(user.to_owned()),
@@ -65,7 +94,9 @@ impl ThreadIndex for GatewayThreadIndex {
         match self.0.threads.create(new).await? {
             Created::New(row) | Created::Existing(row) => Ok(row.status),
             Created::Taken => Err(ThreadError::Taken(thread.clone())),
-            Created::Known(_) => Err(StoreError::Failed("a request without a key is known".to_owned()).into()),
+            Created::Known(_) => {
+                Err(StoreError::Failed("a request without a key is known".to_owned()).into())
+            }
         }
     }
 }

@@ -41,17 +41,27 @@ impl Visitors {
 
     /// Whether pages of this origin may read answers.
     pub(crate) fn knows_origin(&self, origin: &str) -> bool {
-        self.0.origins.iter().any(|known| known.eq_ignore_ascii_case(origin))
+        self.0
+            .origins
+            .iter()
+            .any(|known| known.eq_ignore_ascii_case(origin))
     }
 
     /// Refuses a request that a foreign page made a browser send. `host` is what [`requested_host`] found.
     ///
     /// [`requested_host`]: crate::host::requested_host
-    pub(crate) fn admit(&self, method: &Method, host: Option<&str>, headers: &HeaderMap) -> Result<(), ApiError> {
+    pub(crate) fn admit(
+        &self,
+        method: &Method,
+        host: Option<&str>,
+        headers: &HeaderMap,
+    ) -> Result<(), ApiError> {
         // Browsers always name the host. Who does not is no browser.
         if let Some(host) = host.filter(|host| !self.knows_host(host)) {
             let known = "localhost, a loopback address, or a name in GATEWAY_ALLOWED_HOSTS";
-            return Err(ApiError::Forbidden(format!("Host {host:?} is not allowed: use {known}")));
+            return Err(ApiError::Forbidden(format!(
+                "Host {host:?} is not allowed: use {known}"
+            )));
         }
         if method.is_safe() || self.is_ours(host, headers) {
             return Ok(());
@@ -60,18 +70,32 @@ impl Visitors {
     }
 
     fn knows_host(&self, host: &str) -> bool {
-        let Hosts::LoopbackAnd(allowed) = &self.0.hosts else { return true };
-        let Some(name) = name_of(host) else { return false };
-        is_loopback(&name) || allowed.iter().any(|allowed| allowed == "*" || bare(allowed) == name)
+        let Hosts::LoopbackAnd(allowed) = &self.0.hosts else {
+            return true;
+        };
+        let Some(name) = name_of(host) else {
+            return false;
+        };
+        is_loopback(&name)
+            || allowed
+                .iter()
+                .any(|allowed| allowed == "*" || bare(allowed) == name)
     }
 
     /// Whether a request that changes something comes from a page of ours, or from no page.
     fn is_ours(&self, host: Option<&str>, headers: &HeaderMap) -> bool {
         let Some(origin) = headers.get(header::ORIGIN) else {
-            return headers.get(SEC_FETCH_SITE).is_none_or(|site| site != "cross-site");
+            return headers
+                .get(SEC_FETCH_SITE)
+                .is_none_or(|site| site != "cross-site");
         };
-        let Ok(origin) = origin.to_str() else { return false };
-        let Some(of) = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://")) else {
+        let Ok(origin) = origin.to_str() else {
+            return false;
+        };
+        let Some(of) = origin
+            .strip_prefix("http://")
+            .or_else(|| origin.strip_prefix("https://"))
+        else {
             return self.knows_origin(origin);
         };
         let own = host.is_some_and(|host| host.eq_ignore_ascii_case(of));
@@ -83,18 +107,27 @@ const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
 /// The name in `name:port`, nothing where it is neither.
 fn name_of(host: &str) -> Option<String> {
-    let authority = host.parse::<Authority>().ok().filter(|authority| !authority.as_str().contains('@'))?;
+    let authority = host
+        .parse::<Authority>()
+        .ok()
+        .filter(|authority| !authority.as_str().contains('@'))?;
     Some(bare(authority.host()))
 }
 
 /// A name in the form in which names are compared: addresses without brackets, names without the root's dot.
 pub(crate) fn bare(name: &str) -> String {
-    let name = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name);
+    let name = name
+        .strip_prefix('[')
+        .and_then(|name| name.strip_suffix(']'))
+        .unwrap_or(name);
     name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase()
 }
 
 fn is_loopback(name: &str) -> bool {
-    name == "localhost" || name.parse::<IpAddr>().is_ok_and(|address| address.to_canonical().is_loopback())
+    name == "localhost"
+        || name
+            .parse::<IpAddr>()
+            .is_ok_and(|address| address.to_canonical().is_loopback())
 }
 
 #[cfg(test)]

@@ -3,16 +3,26 @@
 use super::*;
 
 fn visitors() -> Visitors {
-    Visitors::new(Hosts::LoopbackAnd(vec!["Box.lan".to_owned()]), vec!["https://ui.test".to_owned()])
+    Visitors::new(
+        Hosts::LoopbackAnd(vec!["Box.lan".to_owned()]),
+        vec!["https://ui.test".to_owned()],
+    )
 }
 
 fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {
-    pairs.iter().map(|(name, value)| (HeaderName::from_static(name), value.parse().unwrap())).collect()
+    pairs
+        .iter()
+        .map(|(name, value)| (HeaderName::from_static(name), value.parse().unwrap()))
+        .collect()
 }
 
 #[test]
 fn only_this_machine_s_names_and_those_allowed_are_answered() {
-    let named = |visitors: &Visitors, host: &str| visitors.admit(&Method::GET, Some(host), &HeaderMap::new()).is_ok();
+    let named = |visitors: &Visitors, host: &str| {
+        visitors
+            .admit(&Method::GET, Some(host), &HeaderMap::new())
+            .is_ok()
+    };
     for (host, allowed) in [
         ("localhost", true),
         ("LOCALHOST:8001", true),
@@ -37,9 +47,19 @@ fn only_this_machine_s_names_and_those_allowed_are_answered() {
     ] {
         assert_eq!(named(&visitors(), host), allowed, "{host:?}");
         assert!(named(&Visitors::new(Hosts::Any, vec![]), host), "{host:?}");
-        assert!(named(&Visitors::new(Hosts::LoopbackAnd(vec!["*".to_owned()]), vec![]), host) || name_of(host).is_none(), "{host:?}");
+        assert!(
+            named(
+                &Visitors::new(Hosts::LoopbackAnd(vec!["*".to_owned()]), vec![]),
+                host
+            ) || name_of(host).is_none(),
+            "{host:?}"
+        );
     }
-    assert!(visitors().admit(&Method::GET, None, &HeaderMap::new()).is_ok());
+    assert!(
+        visitors()
+            .admit(&Method::GET, None, &HeaderMap::new())
+            .is_ok()
+    );
 }
 
 #[test]
@@ -50,8 +70,20 @@ fn foreign_pages_change_nothing() {
         (&[("origin", "http://127.0.0.1:2026")], true),
         (&[("origin", "https://[::1]:2026")], true),
         (&[("origin", "http://box.lan:8001")], true),
-        (&[("origin", "https://box.lan:8001"), ("sec-fetch-site", "same-origin")], true),
-        (&[("origin", "https://ui.test"), ("sec-fetch-site", "cross-site")], true),
+        (
+            &[
+                ("origin", "https://box.lan:8001"),
+                ("sec-fetch-site", "same-origin"),
+            ],
+            true,
+        ),
+        (
+            &[
+                ("origin", "https://ui.test"),
+                ("sec-fetch-site", "cross-site"),
+            ],
+            true,
+        ),
         (&[("sec-fetch-site", "same-origin")], true),
         (&[("sec-fetch-site", "none")], true),
         (&[("sec-fetch-site", "cross-site")], false),
@@ -69,10 +101,21 @@ fn foreign_pages_change_nothing() {
     ] {
         let headers = headers(extra);
         for method in [Method::POST, Method::PUT, Method::PATCH, Method::DELETE] {
-            assert_eq!(visitors().admit(&method, Some("box.lan:8001"), &headers).is_ok(), allowed, "{method} {extra:?}");
+            assert_eq!(
+                visitors()
+                    .admit(&method, Some("box.lan:8001"), &headers)
+                    .is_ok(),
+                allowed,
+                "{method} {extra:?}"
+            );
         }
         for method in [Method::GET, Method::HEAD, Method::OPTIONS] {
-            assert!(visitors().admit(&method, Some("box.lan:8001"), &headers).is_ok(), "{method} {extra:?}");
+            assert!(
+                visitors()
+                    .admit(&method, Some("box.lan:8001"), &headers)
+                    .is_ok(),
+                "{method} {extra:?}"
+            );
         }
     }
 }

@@ -28,12 +28,15 @@ impl Cli {
         let Self { command, serve } = self;
         match command {
             None => Ok(Command::Serve(serve)),
-            Some(Command::Serve(args)) => {
-                Ok(Command::Serve(ServeArgs { host: args.host.or(serve.host), port: args.port.or(serve.port), file: args.file }))
-            }
-            Some(_) if serve.host.is_some() || serve.port.is_some() => {
-                Err(Self::command().error(ErrorKind::ArgumentConflict, "--host and --port are options of serve alone"))
-            }
+            Some(Command::Serve(args)) => Ok(Command::Serve(ServeArgs {
+                host: args.host.or(serve.host),
+                port: args.port.or(serve.port),
+                file: args.file,
+            })),
+            Some(_) if serve.host.is_some() || serve.port.is_some() => Err(Self::command().error(
+                ErrorKind::ArgumentConflict,
+                "--host and --port are options of serve alone",
+            )),
             Some(other) => Ok(other),
         }
     }
@@ -351,13 +354,30 @@ mod tests {
     #[test]
     fn options_of_serve_count_before_its_name_as_after_it_and_with_no_other_command() {
         let command = |words: &str| Cli::parse_from(words.split(' ')).into_command();
-        for words in
-            ["deerflow --port 9000 serve", "deerflow serve --port 9000", "deerflow --port 8 serve --port 9000", "deerflow --port 9000"]
-        {
-            assert!(matches!(command(words), Ok(Command::Serve(ServeArgs { port: Some(9000), .. }))), "{words}");
+        for words in [
+            "deerflow --port 9000 serve",
+            "deerflow serve --port 9000",
+            "deerflow --port 8 serve --port 9000",
+            "deerflow --port 9000",
+        ] {
+            assert!(
+                matches!(
+                    command(words),
+                    Ok(Command::Serve(ServeArgs {
+                        port: Some(9000),
+                        ..
+                    }))
+                ),
+                "{words}"
+            );
         }
-        let error = command("deerflow --port 9000 doctor").unwrap_err().to_string();
-        assert!(error.contains("--host and --port are options of serve alone"), "{error}");
+        let error = command("deerflow --port 9000 doctor")
+            .unwrap_err()
+            .to_string();
+        assert!(
+            error.contains("--host and --port are options of serve alone"),
+            "{error}"
+        );
     }
 
     #[test]
@@ -368,7 +388,9 @@ mod tests {
             ["config", "check", "--config", "a.yaml"],
         ] {
             let cli = Cli::parse_from(["deerflow"].into_iter().chain(words));
-            let Some(Command::Config(ConfigCommand::Check(args))) = cli.command else { panic!("{words:?} checks nothing") };
+            let Some(Command::Config(ConfigCommand::Check(args))) = cli.command else {
+                panic!("{words:?} checks nothing")
+            };
             assert_eq!(args.config, Some(PathBuf::from("a.yaml")), "{words:?}");
         }
     }

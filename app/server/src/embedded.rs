@@ -29,7 +29,16 @@ impl Embedded {
         loaded.log();
         let settings = Settings::from_environment(&environment)?;
         let config = ConfigHandle::new(loaded, environment);
-        Ok(Self { app: App::build(&settings, &config, Role::Guest, Tasks::new(), CancellationToken::new()).await? })
+        Ok(Self {
+            app: App::build(
+                &settings,
+                &config,
+                Role::Guest,
+                Tasks::new(),
+                CancellationToken::new(),
+            )
+            .await?,
+        })
     }
 
     /// The client.
@@ -54,10 +63,22 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("config.yaml");
         std::fs::write(&file, "config_version: 34\nmodels:\n  - { name: m, use: scripted, model: s }\ntitle:\n  enabled: false\n").unwrap();
-        let open = || Embedded::open(Some(&file), Environment::of(folder.path(), None::<(String, String)>));
+        let open = || {
+            Embedded::open(
+                Some(&file),
+                Environment::of(folder.path(), None::<(String, String)>),
+            )
+        };
         let thread = ThreadId::parse("63fc735a-a27d-408f-adc4-705b1c1c7001").unwrap();
         let first = open().await.unwrap();
-        assert_eq!(first.client().chat("then say hello", &thread).await.unwrap(), "hello");
+        assert_eq!(
+            first
+                .client()
+                .chat("then say hello", &thread)
+                .await
+                .unwrap(),
+            "hello"
+        );
         first.client().set_goal(&thread, "be polite").await.unwrap();
         first.close().await;
 
@@ -65,7 +86,17 @@ mod tests {
         let shown = again.client().get_thread(&thread).await.unwrap().unwrap();
         assert_eq!(shown.values["messages"][1]["content"], "hello");
         assert_eq!(again.client().list_threads(10).await.unwrap().len(), 1);
-        assert_eq!(again.client().get_goal(&thread).await.unwrap().goal.unwrap().objective, "be polite");
+        assert_eq!(
+            again
+                .client()
+                .get_goal(&thread)
+                .await
+                .unwrap()
+                .goal
+                .unwrap()
+                .objective,
+            "be polite"
+        );
         again.close().await;
     }
 }

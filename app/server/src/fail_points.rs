@@ -13,10 +13,17 @@ use harness::runtime::fail_points::{self, Plan};
 /// When a variable cannot be followed.
 pub fn arm(environment: &Environment) -> anyhow::Result<()> {
     let dies_at = environment.filled("DEERFLOW_DIES_AT").map(|wanted| {
-        let (place, times) = wanted.split_once(':').context("DEERFLOW_DIES_AT is not of the form place:times")?;
+        let (place, times) = wanted
+            .split_once(':')
+            .context("DEERFLOW_DIES_AT is not of the form place:times")?;
         anyhow::Ok((place.to_owned(), times.parse().context("DEERFLOW_DIES_AT")?))
     });
-    let passed = environment.filled("DEERFLOW_PASSES").map(|path| File::create(path).context("DEERFLOW_PASSES"));
-    fail_points::arm(Plan { dies_at: dies_at.transpose()?, passed: passed.transpose()? });
+    let passed = environment
+        .filled("DEERFLOW_PASSES")
+        .map(|path| File::create(path).context("DEERFLOW_PASSES"));
+    fail_points::arm(Plan {
+        dies_at: dies_at.transpose()?,
+        passed: passed.transpose()?,
+    });
     Ok(())
 }

@@ -27,11 +27,17 @@ pub async fn watch_signals(shutdown: CancellationToken) -> std::io::Result<()> {
         }
     };
     let first = either().await;
-    tracing::info!(signal = first, "shutting down; a second signal ends the process at once");
+    tracing::info!(
+        signal = first,
+        "shutting down; a second signal ends the process at once"
+    );
     shutdown.cancel();
     let second = either().await;
     tracing::warn!(signal = second, "ending at once");
-    #[expect(clippy::disallowed_methods, reason = "the operator insists; nothing may delay the end")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the operator insists; nothing may delay the end"
+    )]
     std::process::exit(130);
 }
 
@@ -46,13 +52,25 @@ pub async fn wind_down(app: &App, deadline: Instant) {
 }
 
 async fn end_runs(App { runs, tasks, .. }: &App, deadline: Instant) {
-    if tokio::time::timeout_at(deadline, no_live_runs(runs)).await.is_err() {
-        tracing::warn!(runs = runs.live_runs(), "runs still at work are given back, for the next start or another node");
+    if tokio::time::timeout_at(deadline, no_live_runs(runs))
+        .await
+        .is_err()
+    {
+        tracing::warn!(
+            runs = runs.live_runs(),
+            "runs still at work are given back, for the next start or another node"
+        );
     }
     fail_points::pass("shutdown.patience-over");
     runs.hand_over_all();
-    if tokio::time::timeout(END_GRACE, tasks.shut_down()).await.is_err() {
-        tracing::error!(tasks = tasks.alive(), "some work did not end in time; the next start recovers it");
+    if tokio::time::timeout(END_GRACE, tasks.shut_down())
+        .await
+        .is_err()
+    {
+        tracing::error!(
+            tasks = tasks.alive(),
+            "some work did not end in time; the next start recovers it"
+        );
     }
     fail_points::pass("shutdown.work-over");
 }

@@ -56,8 +56,13 @@ pub enum ListenError {
 /// [`ListenError`], for the last of the addresses.
 pub async fn listen(settings: &Settings) -> Result<TcpListener, ListenError> {
     let host = settings.bare_host();
-    let unresolved = |source| ListenError::Unresolved { host: host.to_owned(), source };
-    let addresses = lookup_host((host, settings.port)).await.map_err(unresolved)?;
+    let unresolved = |source| ListenError::Unresolved {
+        host: host.to_owned(),
+        source,
+    };
+    let addresses = lookup_host((host, settings.port))
+        .await
+        .map_err(unresolved)?;
     let mut failed = io::Error::new(io::ErrorKind::NotFound, "no address was found");
     let mut found = false;
     for address in addresses {
@@ -75,12 +80,19 @@ pub async fn listen(settings: &Settings) -> Result<TcpListener, ListenError> {
         io::ErrorKind::AddrInUse => ListenError::InUse { address },
         io::ErrorKind::AddrNotAvailable => ListenError::Elsewhere { address },
         io::ErrorKind::PermissionDenied => ListenError::Denied { address },
-        _ => ListenError::Other { address, source: failed },
+        _ => ListenError::Other {
+            address,
+            source: failed,
+        },
     })
 }
 
 fn listen_at(address: SocketAddr) -> io::Result<TcpListener> {
-    let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+    let socket = if address.is_ipv4() {
+        TcpSocket::new_v4()
+    } else {
+        TcpSocket::new_v6()
+    }?;
     socket.set_reuseaddr(true)?;
     socket.bind(address)?;
     socket.listen(BACKLOG)
@@ -88,13 +100,19 @@ fn listen_at(address: SocketAddr) -> io::Result<TcpListener> {
 
 /// The system's cap of [`BACKLOG`]; none where the system does not tell.
 pub fn backlog_cap() -> Option<u32> {
-    std::fs::read_to_string("/proc/sys/net/core/somaxconn").ok()?.trim().parse().ok()
+    std::fs::read_to_string("/proc/sys/net/core/somaxconn")
+        .ok()?
+        .trim()
+        .parse()
+        .ok()
 }
 
 /// The sentence about a cap below [`BACKLOG`].
 pub fn cap_warning(cap: Option<u32>) -> Option<String> {
     let cap = cap.filter(|cap| *cap < BACKLOG)?;
-    Some(format!("net.core.somaxconn lets {cap} connections wait to be accepted, {BACKLOG} are wanted: bursts of clients connect slowly"))
+    Some(format!(
+        "net.core.somaxconn lets {cap} connections wait to be accepted, {BACKLOG} are wanted: bursts of clients connect slowly"
+    ))
 }
 
 #[cfg(test)]
@@ -104,15 +122,26 @@ mod tests {
     use super::*;
 
     fn settings(host: &str, port: &str) -> Settings {
-        Settings::from_environment(&Environment::of("/", [("GATEWAY_HOST", host), ("GATEWAY_PORT", port)])).unwrap()
+        Settings::from_environment(&Environment::of(
+            "/",
+            [("GATEWAY_HOST", host), ("GATEWAY_PORT", port)],
+        ))
+        .unwrap()
     }
 
     #[tokio::test]
     async fn a_host_that_does_not_resolve_is_named() {
         for host in ["no-such-host.invalid", "a b", "::1::"] {
             let error = listen(&settings(host, "0")).await.unwrap_err();
-            assert!(matches!(error, ListenError::Unresolved { .. }), "{host}: {error}");
-            assert!(error.to_string().contains("does not resolve") && !error.to_string().contains("free port"), "{error}");
+            assert!(
+                matches!(error, ListenError::Unresolved { .. }),
+                "{host}: {error}"
+            );
+            assert!(
+                error.to_string().contains("does not resolve")
+                    && !error.to_string().contains("free port"),
+                "{error}"
+            );
         }
     }
 
@@ -120,8 +149,14 @@ mod tests {
     async fn a_port_in_use_and_a_foreign_address_are_told_apart() {
         let first = listen(&settings("127.0.0.1", "0")).await.unwrap();
         let port = first.local_addr().unwrap().port().to_string();
-        assert!(matches!(listen(&settings("127.0.0.1", &port)).await, Err(ListenError::InUse { .. })));
-        assert!(matches!(listen(&settings("192.0.2.1", "0")).await, Err(ListenError::Elsewhere { .. })));
+        assert!(matches!(
+            listen(&settings("127.0.0.1", &port)).await,
+            Err(ListenError::InUse { .. })
+        ));
+        assert!(matches!(
+            listen(&settings("192.0.2.1", "0")).await,
+            Err(ListenError::Elsewhere { .. })
+        ));
     }
 
     #[tokio::test]
@@ -136,9 +171,16 @@ mod tests {
         let listener = listen(&settings("127.0.0.1", "0")).await.unwrap();
         let port = listener.local_addr().unwrap().port();
         // The second number of a listening socket is the length of its queue.
-        let table = std::process::Command::new("ss").args(["-ltnH", &format!("sport = :{port}")]).output();
+        let table = std::process::Command::new("ss")
+            .args(["-ltnH", &format!("sport = :{port}")])
+            .output();
         let Ok(table) = table else { return };
-        let queue: u32 = String::from_utf8_lossy(&table.stdout).split_whitespace().nth(2).unwrap().parse().unwrap();
+        let queue: u32 = String::from_utf8_lossy(&table.stdout)
+            .split_whitespace()
+            .nth(2)
+            .unwrap()
+            .parse()
+            .unwrap();
         assert_eq!(queue, BACKLOG.min(backlog_cap().unwrap_or(BACKLOG)));
     }
 
@@ -146,6 +188,10 @@ mod tests {
     fn a_cap_below_the_queue_is_told() {
         assert_eq!(cap_warning(Some(4096)), None);
         assert_eq!(cap_warning(None), None);
-        assert!(cap_warning(Some(128)).unwrap().contains("lets 128 connections wait"));
+        assert!(
+            cap_warning(Some(128))
+                .unwrap()
+                .contains("lets 128 connections wait")
+        );
     }
 }

@@ -27,13 +27,19 @@ const LAST_MOMENT: Duration = Duration::from_secs(2);
 
 fn main() -> ExitCode {
     if let Err(error) = own_program::declare() {
-        eprintln!("warning: documents are not converted and sandboxes have no proxy, since this program cannot be found: {error}");
+        eprintln!(
+            "warning: documents are not converted and sandboxes have no proxy, since this program cannot be found: {error}"
+        );
     }
     let mut arguments = std::env::args_os().skip(1);
     // Before anything else: each command in a sandbox waits for it.
     let done = match arguments.next() {
         Some(first) if first == SANDBOX_INNER => inner::run(arguments).map_err(Into::into),
-        _ => dispatch(Cli::parse().into_command().unwrap_or_else(|error| error.exit())),
+        _ => dispatch(
+            Cli::parse()
+                .into_command()
+                .unwrap_or_else(|error| error.exit()),
+        ),
     };
     match done {
         Ok(code) => code,
@@ -61,15 +67,31 @@ fn dispatch(command: Command) -> anyhow::Result<ExitCode> {
         }
         Command::Chat(args) => until_done(talk::run(args, environment)),
         Command::Mcp(args) => until_done(mcp_server::run(args, environment)),
-        Command::Config(command) => commands::config::run(&command, &environment, &mut commands::config::stdout()),
+        Command::Config(command) => {
+            commands::config::run(&command, &environment, &mut commands::config::stdout())
+        }
         Command::Keys(command) => runtime()?.block_on(keys(command, environment)),
-        Command::Nodes(args) => runtime()?
-            .block_on(operate(&args.file, environment, async |operations| operations.nodes(&args, &mut commands::config::stdout()).await)),
-        Command::Runs(args) => runtime()?
-            .block_on(operate(args.file(), environment, async |operations| operations.runs(&args, &mut commands::config::stdout()).await)),
-        Command::Webhooks(command) => runtime()?.block_on(operate(command.file(), environment, async |operations| {
-            operations.webhooks(&command, &mut commands::config::stdout()).await
-        })),
+        Command::Nodes(args) => {
+            runtime()?.block_on(operate(&args.file, environment, async |operations| {
+                operations
+                    .nodes(&args, &mut commands::config::stdout())
+                    .await
+            }))
+        }
+        Command::Runs(args) => {
+            runtime()?.block_on(operate(args.file(), environment, async |operations| {
+                operations
+                    .runs(&args, &mut commands::config::stdout())
+                    .await
+            }))
+        }
+        Command::Webhooks(command) => {
+            runtime()?.block_on(operate(command.file(), environment, async |operations| {
+                operations
+                    .webhooks(&command, &mut commands::config::stdout())
+                    .await
+            }))
+        }
         Command::ConvertDocument { kind } => convert(&kind),
         Command::Doctor(args) => runtime()?.block_on(async {
             let mut out = std::io::stdout();
@@ -103,7 +125,8 @@ fn until_done(work: impl Future<Output = anyhow::Result<ExitCode>>) -> anyhow::R
 
 /// Without the runtime, whose threads would keep the rights that the worker gives up.
 fn convert(kind: &str) -> anyhow::Result<ExitCode> {
-    let kind = DocumentKind::parse(kind).ok_or_else(|| anyhow::anyhow!("{kind} is no kind of document"))?;
+    let kind = DocumentKind::parse(kind)
+        .ok_or_else(|| anyhow::anyhow!("{kind} is no kind of document"))?;
     worker::work(kind, std::io::stdin().lock(), std::io::stdout().lock())?;
     Ok(ExitCode::SUCCESS)
 }
@@ -113,7 +136,13 @@ async fn keys(command: KeysCommand, environment: Environment) -> anyhow::Result<
     let settings = Settings::from_environment(&environment)?;
     let tasks = Tasks::new();
     let store = wiring::keys::open(&config, &settings, &tasks).await?;
-    let done = commands::keys::run(&command, &*store, SystemClock.now(), &mut commands::config::stdout()).await;
+    let done = commands::keys::run(
+        &command,
+        &*store,
+        SystemClock.now(),
+        &mut commands::config::stdout(),
+    )
+    .await;
     tasks.shut_down().await;
     done.map(|()| ExitCode::SUCCESS)
 }
@@ -126,12 +155,25 @@ async fn operate(
     let config = load(file.config.as_deref(), &environment)?.config;
     let settings = Settings::from_environment(&environment)?;
     let stores = wiring::operations::open(&config, &settings).await?;
-    let (nodes, runs, cancels, outbox) = (&stores.nodes, &stores.runs, &stores.cancels, &stores.outbox);
-    command(Operations { nodes, runs, cancels, outbox, in_use: stores.in_use, now: SystemClock.now() }).await?;
+    let (nodes, runs, cancels, outbox) =
+        (&stores.nodes, &stores.runs, &stores.cancels, &stores.outbox);
+    command(Operations {
+        nodes,
+        runs,
+        cancels,
+        outbox,
+        in_use: stores.in_use,
+        now: SystemClock.now(),
+    })
+    .await?;
     Ok(ExitCode::SUCCESS)
 }
 
-async fn serve(args: ServeArgs, environment: Environment, control: Handle) -> anyhow::Result<ExitCode> {
+async fn serve(
+    args: ServeArgs,
+    environment: Environment,
+    control: Handle,
+) -> anyhow::Result<ExitCode> {
     let loaded = load(args.file.config.as_deref(), &environment)?;
     let mut settings = Settings::from_environment(&environment)?;
     settings.host = args.host.unwrap_or(settings.host);
@@ -139,16 +181,27 @@ async fn serve(args: ServeArgs, environment: Environment, control: Handle) -> an
     let tasks = Tasks::new();
     let telemetry = telemetry::start(&loaded.config, &environment, &tasks)?;
     loaded.log();
-    let served = serve::run(settings, ConfigHandle::new(loaded, environment), Tasks::new().with_control(control)).await;
+    let served = serve::run(
+        settings,
+        ConfigHandle::new(loaded, environment),
+        Tasks::new().with_control(control),
+    )
+    .await;
     telemetry.stop().await;
     served.map(|()| ExitCode::SUCCESS)
 }
 
 /// Builds the runtime of leases and health checks: one thread, which no other work can keep busy.
 fn control_runtime() -> std::io::Result<tokio::runtime::Runtime> {
-    tokio::runtime::Builder::new_multi_thread().worker_threads(1).thread_name("control").enable_all().build()
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .thread_name("control")
+        .enable_all()
+        .build()
 }
 
 fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
-    tokio::runtime::Builder::new_multi_thread().enable_all().build()
+    tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
 }

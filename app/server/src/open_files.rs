@@ -19,7 +19,13 @@ pub fn hard_limit() -> Option<u64> {
 pub fn raise() -> io::Result<Option<u64>> {
     let limit = getrlimit(Resource::Nofile);
     if limit.current != limit.maximum {
-        setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum })?;
+        setrlimit(
+            Resource::Nofile,
+            Rlimit {
+                current: limit.maximum,
+                maximum: limit.maximum,
+            },
+        )?;
     }
     Ok(limit.maximum)
 }
@@ -27,14 +33,18 @@ pub fn raise() -> io::Result<Option<u64>> {
 /// The sentence about a limit that is low.
 pub fn low_warning(limit: Option<u64>) -> Option<String> {
     let limit = limit.filter(|limit| *limit < FEW_OPEN_FILES)?;
-    Some(format!("this process may open {limit} files, each viewer takes one"))
+    Some(format!(
+        "this process may open {limit} files, each viewer takes one"
+    ))
 }
 
 /// Raises the limit and logs what came of it.
 pub fn raise_and_log() {
     match raise() {
         Ok(limit) => match low_warning(limit) {
-            Some(warning) => tracing::warn!("{warning}; raise the hard limit, `ulimit -Hn` or LimitNOFILE of the service"),
+            Some(warning) => tracing::warn!(
+                "{warning}; raise the hard limit, `ulimit -Hn` or LimitNOFILE of the service"
+            ),
             None => tracing::info!(limit, "open files"),
         },
         Err(error) => tracing::warn!(%error, "the limit of open files cannot be raised"),
@@ -49,7 +59,14 @@ mod tests {
     fn the_soft_limit_is_raised_to_the_hard_one() {
         let before = getrlimit(Resource::Nofile);
         let lower = before.current.map_or(256, |current| current / 2);
-        setrlimit(Resource::Nofile, Rlimit { current: Some(lower), maximum: before.maximum }).unwrap();
+        setrlimit(
+            Resource::Nofile,
+            Rlimit {
+                current: Some(lower),
+                maximum: before.maximum,
+            },
+        )
+        .unwrap();
         assert_eq!(raise().unwrap(), before.maximum);
         assert_eq!(getrlimit(Resource::Nofile).current, before.maximum);
     }

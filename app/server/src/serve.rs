@@ -22,13 +22,36 @@ pub async fn run(settings: Settings, config: ConfigHandle, tasks: Tasks) -> anyh
     open_files::raise_and_log();
     let shutdown = CancellationToken::new();
     let services = Tasks::new();
-    let app = App::build(&settings, &config, Role::Server, tasks.sibling(), shutdown.clone()).await?;
-    services.spawn(TaskKind::Service, "signals", watch_signals(shutdown.clone()));
-    services.spawn(TaskKind::Service, "configuration", watch(config.clone(), shutdown.clone()));
+    let app = App::build(
+        &settings,
+        &config,
+        Role::Server,
+        tasks.sibling(),
+        shutdown.clone(),
+    )
+    .await?;
+    services.spawn(
+        TaskKind::Service,
+        "signals",
+        watch_signals(shutdown.clone()),
+    );
+    services.spawn(
+        TaskKind::Service,
+        "configuration",
+        watch(config.clone(), shutdown.clone()),
+    );
     tracing::info!(address = %listener.local_addr()?, "ready");
     let serving = async {
-        let served =
-            serve(listener, router(app.gateway.clone()), shutdown.clone(), ServeOptions { tasks, ..ServeOptions::default() }).await;
+        let served = serve(
+            listener,
+            router(app.gateway.clone()),
+            shutdown.clone(),
+            ServeOptions {
+                tasks,
+                ..ServeOptions::default()
+            },
+        )
+        .await;
         shutdown.cancel();
         served
     };

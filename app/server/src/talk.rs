@@ -32,8 +32,13 @@ pub async fn run(mut args: ChatArgs, environment: Environment) -> anyhow::Result
     let telemetry = telemetry::start(&loaded.config, &environment, &services)?;
     if args.message.is_empty() && !stdin().is_terminal() {
         let mut piped = String::new();
-        stdin().read_to_string(&mut piped).context("reading standard input")?;
-        anyhow::ensure!(!piped.trim().is_empty(), "there is nothing to say: standard input is empty");
+        stdin()
+            .read_to_string(&mut piped)
+            .context("reading standard input")?;
+        anyhow::ensure!(
+            !piped.trim().is_empty(),
+            "there is nothing to say: standard input is empty"
+        );
         args.message.push(piped);
     }
     let config = ConfigHandle::new(loaded, environment);
@@ -84,9 +89,18 @@ async fn talk(app: &App, args: &ChatArgs, stops: &mut mpsc::Receiver<()>) -> any
 
 /// The thread that was last changed.
 async fn newest(threads: &dyn ThreadStore) -> anyhow::Result<ThreadId> {
-    let search = ThreadSearch { limit: 1, ..ThreadSearch::default() };
-    let found = threads.search(&search, &Owner::User(DEFAULT_USER_ID.to_owned())).await?;
-    found.into_iter().next().map(|thread| thread.thread_id).context("there is no conversation to go on with yet")
+    let search = ThreadSearch {
+        limit: 1,
+        ..ThreadSearch::default()
+    };
+    let found = threads
+        .search(&search, &Owner::User(DEFAULT_USER_ID.to_owned()))
+        .await?;
+    found
+        .into_iter()
+        .next()
+        .map(|thread| thread.thread_id)
+        .context("there is no conversation to go on with yet")
 }
 
 /// The lines of standard input, if they are wanted.
@@ -106,7 +120,9 @@ fn lines(wanted: bool) -> mpsc::Receiver<String> {
 /// Tells each line for as long as somebody listens; what is no text in it is shown as such.
 fn tell_lines(input: impl BufRead, said: &mpsc::Sender<String>) -> std::io::Result<()> {
     for line in input.split(b'\n') {
-        let line = String::from_utf8_lossy(&line?).trim_end_matches('\r').to_owned();
+        let line = String::from_utf8_lossy(&line?)
+            .trim_end_matches('\r')
+            .to_owned();
         if said.blocking_send(line).is_err() {
             break;
         }
@@ -118,11 +134,9 @@ fn tell_lines(input: impl BufRead, said: &mpsc::Sender<String>) -> std::io::Resu
 fn stops(services: &Tasks) -> anyhow::Result<mpsc::Receiver<()>> {
     let mut interrupts = signal(SignalKind::interrupt())?;
     let (stop, stops) = mpsc::channel(1);
-    services.spawn(
-        TaskKind::Service,
-        "interrupts",
-        async move { while interrupts.recv().await.is_some() && stop.send(()).await.is_ok() {} },
-    );
+    services.spawn(TaskKind::Service, "interrupts", async move {
+        while interrupts.recv().await.is_some() && stop.send(()).await.is_ok() {}
+    });
     Ok(stops)
 }
 

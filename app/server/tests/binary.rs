@@ -3,7 +3,11 @@
 use std::fs;
 use std::process::{Command, Output};
 
-fn deerflow(directory: &tempfile::TempDir, arguments: &[&str], variables: &[(&str, &str)]) -> Output {
+fn deerflow(
+    directory: &tempfile::TempDir,
+    arguments: &[&str],
+    variables: &[(&str, &str)],
+) -> Output {
     Command::new(env!("CARGO_BIN_EXE_deerflow"))
         .args(arguments)
         .current_dir(directory.path())
@@ -33,16 +37,25 @@ fn the_dotenv_file_is_read_and_the_environment_wins_over_it() {
     let output = deerflow(&good, &["config", "check"], &[("WORDS", "70")]);
     assert_eq!(output.status.code(), Some(1));
     let text = String::from_utf8_lossy(&output.stdout);
-    assert!(text.contains("config.yaml:3:14: `title.max_words` is 70, allowed: 1 to 20"), "{text}");
+    assert!(
+        text.contains("config.yaml:3:14: `title.max_words` is 70, allowed: 1 to 20"),
+        "{text}"
+    );
 }
 
 #[test]
 fn a_broken_dotenv_file_is_named_without_its_content() {
-    let broken = project(&[("config.yaml", NEEDS_WORDS), (".env", "WORDS=7\nCANARY 's3cret\n")]);
+    let broken = project(&[
+        ("config.yaml", NEEDS_WORDS),
+        (".env", "WORDS=7\nCANARY 's3cret\n"),
+    ]);
     let output = deerflow(&broken, &["config", "check"], &[]);
     assert_eq!(output.status.code(), Some(1));
     let text = String::from_utf8_lossy(&output.stderr);
-    assert!(text.contains(".env: a line is not of the form NAME=value"), "{text}");
+    assert!(
+        text.contains(".env: a line is not of the form NAME=value"),
+        "{text}"
+    );
     assert!(!text.contains("s3cret"), "{text}");
 }
 
@@ -50,11 +63,20 @@ fn a_broken_dotenv_file_is_named_without_its_content() {
 fn an_old_file_is_upgraded_once() {
     let old = project(&[("config.yaml", "# mine\ntitle:\n  max_words: 4\n")]);
     let first = deerflow(&old, &["config", "upgrade"], &[]);
-    assert!(String::from_utf8_lossy(&first.stdout).contains("added title.enabled\n"), "{first:?}");
+    assert!(
+        String::from_utf8_lossy(&first.stdout).contains("added title.enabled\n"),
+        "{first:?}"
+    );
     let second = deerflow(&old, &["config", "upgrade"], &[]);
-    assert!(String::from_utf8_lossy(&second.stdout).ends_with("is up to date\n"), "{second:?}");
+    assert!(
+        String::from_utf8_lossy(&second.stdout).ends_with("is up to date\n"),
+        "{second:?}"
+    );
     let check = deerflow(&old, &["config", "check"], &[]);
-    assert!(!String::from_utf8_lossy(&check.stdout).contains("warning"), "{check:?}");
+    assert!(
+        !String::from_utf8_lossy(&check.stdout).contains("warning"),
+        "{check:?}"
+    );
 }
 
 #[test]
@@ -67,17 +89,28 @@ fn the_printed_example_is_a_valid_configuration() {
 
 #[test]
 fn a_named_file_that_is_missing_stops_the_start() {
-    let output = deerflow(&project(&[]), &["serve"], &[("DEER_FLOW_CONFIG_PATH", "gone.yaml")]);
+    let output = deerflow(
+        &project(&[]),
+        &["serve"],
+        &[("DEER_FLOW_CONFIG_PATH", "gone.yaml")],
+    );
     assert_eq!(output.status.code(), Some(1));
     let text = String::from_utf8_lossy(&output.stderr);
-    assert!(text.contains("gone.yaml, named by DEER_FLOW_CONFIG_PATH, does not exist"), "{text}");
+    assert!(
+        text.contains("gone.yaml, named by DEER_FLOW_CONFIG_PATH, does not exist"),
+        "{text}"
+    );
 }
 
 #[test]
 fn a_variable_that_is_not_utf8_stops_the_start() {
     use std::os::unix::ffi::OsStrExt;
     let value = std::ffi::OsStr::from_bytes(b"127.0.0.1\xff");
-    for (variable, command) in [("GATEWAY_HOST", "serve"), ("DEER_FLOW_HOME", "doctor"), ("DEERFLOW_DATABASE__BACKEND", "serve")] {
+    for (variable, command) in [
+        ("GATEWAY_HOST", "serve"),
+        ("DEER_FLOW_HOME", "doctor"),
+        ("DEERFLOW_DATABASE__BACKEND", "serve"),
+    ] {
         let directory = project(&[]);
         let started = Command::new(env!("CARGO_BIN_EXE_deerflow"))
             .arg(command)
@@ -88,24 +121,49 @@ fn a_variable_that_is_not_utf8_stops_the_start() {
             .expect("the binary starts");
         let text = String::from_utf8_lossy(&started.stderr);
         assert_eq!(started.status.code(), Some(1), "{text}");
-        assert!(text.contains(&format!("environment variable {variable} has a value that is not UTF-8")), "{text}");
+        assert!(
+            text.contains(&format!(
+                "environment variable {variable} has a value that is not UTF-8"
+            )),
+            "{text}"
+        );
     }
 }
 
 #[test]
 fn a_host_that_does_not_resolve_stops_the_start() {
-    let output = deerflow(&project(&[]), &["serve"], &[("GATEWAY_HOST", "no-such-host.invalid"), ("GATEWAY_PORT", "0")]);
+    let output = deerflow(
+        &project(&[]),
+        &["serve"],
+        &[
+            ("GATEWAY_HOST", "no-such-host.invalid"),
+            ("GATEWAY_PORT", "0"),
+        ],
+    );
     assert_eq!(output.status.code(), Some(1));
     let text = String::from_utf8_lossy(&output.stderr);
-    assert!(text.contains("\"no-such-host.invalid\" does not resolve") && !text.contains("free port"), "{text}");
+    assert!(
+        text.contains("\"no-such-host.invalid\" does not resolve") && !text.contains("free port"),
+        "{text}"
+    );
 }
 
 #[test]
 fn the_agent_for_tests_is_refused_beyond_loopback() {
-    let testing = project(&[("config.yaml", "config_version: 34\ntesting:\n  conformance_agent: true\n")]);
-    let variables = [("GATEWAY_HOST", "0.0.0.0"), ("GATEWAY_PORT", "0"), ("DEER_FLOW_ALLOW_INSECURE_BIND", "1")];
+    let testing = project(&[(
+        "config.yaml",
+        "config_version: 34\ntesting:\n  conformance_agent: true\n",
+    )]);
+    let variables = [
+        ("GATEWAY_HOST", "0.0.0.0"),
+        ("GATEWAY_PORT", "0"),
+        ("DEER_FLOW_ALLOW_INSECURE_BIND", "1"),
+    ];
     let output = deerflow(&testing, &["serve"], &variables);
     assert_eq!(output.status.code(), Some(1));
     let text = String::from_utf8_lossy(&output.stderr);
-    assert!(text.contains("testing.conformance_agent") && text.contains("GATEWAY_HOST"), "{text}");
+    assert!(
+        text.contains("testing.conformance_agent") && text.contains("GATEWAY_HOST"),
+        "{text}"
+    );
 }

@@ -7,7 +7,8 @@ use futures_util::future::BoxFuture;
 use harness::runtime::runs::store::StoreError;
 use sea_orm::sea_query::Expr;
 use sea_orm::{
-    ColumnTrait, DatabaseConnection, DatabaseTransaction, EntityTrait, IntoActiveModel, PaginatorTrait, QueryFilter, QueryOrder,
+    ColumnTrait, DatabaseConnection, DatabaseTransaction, EntityTrait, IntoActiveModel,
+    PaginatorTrait, QueryFilter, QueryOrder,
 };
 
 use crate::connect::Database;
@@ -25,7 +26,10 @@ pub struct SqlApiKeyStore {
 impl SqlApiKeyStore {
     /// A view of `db`.
     pub fn new(db: &Database) -> Self {
-        Self { reads: db.reads().clone(), writes: db.writes().clone() }
+        Self {
+            reads: db.reads().clone(),
+            writes: db.writes().clone(),
+        }
     }
 }
 
@@ -36,7 +40,12 @@ impl ApiKeyStore for SqlApiKeyStore {
     }
 
     async fn find(&self, key_id: &str) -> Result<Option<(ApiKey, KeyHash)>, StoreError> {
-        Ok(read(api_key::Entity::find_by_id(plain(key_id)).one(&self.reads).await)?.map(record))
+        Ok(read(
+            api_key::Entity::find_by_id(plain(key_id))
+                .one(&self.reads)
+                .await,
+        )?
+        .map(record))
     }
 
     async fn list(&self, user: Option<&str>) -> Result<Vec<ApiKey>, StoreError> {
@@ -44,19 +53,30 @@ impl ApiKeyStore for SqlApiKeyStore {
         if let Some(user) = user {
             select = select.filter(api_key::Column::UserId.eq(plain(user)));
         }
-        let rows = select.order_by_asc(api_key::Column::CreatedAt).order_by_asc(api_key::Column::KeyId).all(&self.reads).await;
+        let rows = select
+            .order_by_asc(api_key::Column::CreatedAt)
+            .order_by_asc(api_key::Column::KeyId)
+            .all(&self.reads)
+            .await;
         Ok(read(rows)?.into_iter().map(|row| record(row).0).collect())
     }
 
     async fn revoke(&self, key_id: &str, at: DateTime<Utc>) -> Result<bool, StoreError> {
-        self.writes.release((plain(key_id), micros(at)), revoke).await
+        self.writes
+            .release((plain(key_id), micros(at)), revoke)
+            .await
     }
 }
 
 type Done<'a, T> = BoxFuture<'a, Result<T, TxError<StoreError>>>;
 
 fn create<'a>(tx: &'a DatabaseTransaction, row: &'a api_key::Model) -> Done<'a, ()> {
-    Box::pin(async move { Ok(api_key::Entity::insert(row.clone().into_active_model()).exec_without_returning(tx).await.map(drop)?) })
+    Box::pin(async move {
+        Ok(api_key::Entity::insert(row.clone().into_active_model())
+            .exec_without_returning(tx)
+            .await
+            .map(drop)?)
+    })
 }
 
 fn revoke<'a>(tx: &'a DatabaseTransaction, (key_id, at): &'a (String, i64)) -> Done<'a, bool> {

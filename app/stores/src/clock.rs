@@ -36,7 +36,10 @@ struct Answer {
 impl Clock for PostgresClock {
     fn now(&self) -> DateTime<Utc> {
         let Answer { at, time } = *self.0.read();
-        TimeDelta::from_std(at.elapsed()).ok().and_then(|since| time.checked_add_signed(since)).unwrap_or(time)
+        TimeDelta::from_std(at.elapsed())
+            .ok()
+            .and_then(|since| time.checked_add_signed(since))
+            .unwrap_or(time)
     }
 }
 
@@ -48,13 +51,25 @@ impl Database {
             return Ok(Arc::new(SystemClock));
         }
         let clock = Arc::new(PostgresClock(RwLock::new(read(ask(&connection).await)?)));
-        tasks.spawn(TaskKind::Service, "database clock", keep(clock.clone(), connection, tasks.token().clone()));
+        tasks.spawn(
+            TaskKind::Service,
+            "database clock",
+            keep(clock.clone(), connection, tasks.token().clone()),
+        );
         Ok(clock)
     }
 }
 
-async fn keep(clock: Arc<PostgresClock>, connection: DatabaseConnection, stop: tokio_util::sync::CancellationToken) {
-    while stop.run_until_cancelled(tokio::time::sleep(ASK_EVERY)).await.is_some() {
+async fn keep(
+    clock: Arc<PostgresClock>,
+    connection: DatabaseConnection,
+    stop: tokio_util::sync::CancellationToken,
+) {
+    while stop
+        .run_until_cancelled(tokio::time::sleep(ASK_EVERY))
+        .await
+        .is_some()
+    {
         let asked = Instant::now();
         match ask(&connection).await {
             Ok(answer) if asked.elapsed() <= PROMPT => *clock.0.write() = answer,
@@ -68,9 +83,19 @@ async fn keep(clock: Arc<PostgresClock>, connection: DatabaseConnection, stop: t
 async fn ask(connection: &DatabaseConnection) -> Result<Answer, DbErr> {
     let backend = connection.get_database_backend();
     let asked = Instant::now();
-    let row = connection.query_one_raw(Statement::from_string(backend, format!("SELECT {}", now_of(backend)))).await?;
-    let time: i64 = row.ok_or_else(|| DbErr::Custom("the database does not tell the time".to_owned()))?.try_get_by_index(0)?;
-    Ok(Answer { at: asked + asked.elapsed() / 2, time: moment(time) })
+    let row = connection
+        .query_one_raw(Statement::from_string(
+            backend,
+            format!("SELECT {}", now_of(backend)),
+        ))
+        .await?;
+    let time: i64 = row
+        .ok_or_else(|| DbErr::Custom("the database does not tell the time".to_owned()))?
+        .try_get_by_index(0)?;
+    Ok(Answer {
+        at: asked + asked.elapsed() / 2,
+        time: moment(time),
+    })
 }
 
 #[cfg(test)]
@@ -80,8 +105,14 @@ mod tests {
     #[test]
     fn time_goes_on_from_the_last_answer_whatever_the_machine_says() {
         let a_day_ahead = SystemClock.now() + TimeDelta::days(1);
-        let clock = PostgresClock(RwLock::new(Answer { at: Instant::now() - Duration::from_secs(7), time: a_day_ahead }));
+        let clock = PostgresClock(RwLock::new(Answer {
+            at: Instant::now() - Duration::from_secs(7),
+            time: a_day_ahead,
+        }));
         let since = clock.now() - a_day_ahead;
-        assert!(since >= TimeDelta::seconds(7) && since < TimeDelta::seconds(60), "{since}");
+        assert!(
+            since >= TimeDelta::seconds(7) && since < TimeDelta::seconds(60),
+            "{since}"
+        );
     }
 }

@@ -7,7 +7,10 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use harness::runtime::runs::store::{Hold, StoreError};
 use harness::runtime::tasks::Tasks;
-use sea_orm::{ConnectionTrait, DatabaseConnection, DbErr, RuntimeErr, SqlxPostgresConnector, SqlxSqliteConnector};
+use sea_orm::{
+    ConnectionTrait, DatabaseConnection, DbErr, RuntimeErr, SqlxPostgresConnector,
+    SqlxSqliteConnector,
+};
 use secrecy::{ExposeSecret, SecretString};
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
@@ -74,7 +77,9 @@ pub enum OpenError {
         reason: String,
     },
     /// Another process uses the data directory.
-    #[error("another process uses {directory} (it holds {LOCK_FILE} there); stop it or choose another directory")]
+    #[error(
+        "another process uses {directory} (it holds {LOCK_FILE} there); stop it or choose another directory"
+    )]
     InUse {
         /// The directory.
         directory: PathBuf,
@@ -128,17 +133,29 @@ impl Database {
 
     /// What [`Database::open`] does, with `reserve` bytes of disk space kept beside a SQLite file: when the disk is full, they let deletes,
     /// ends of runs and checkpoints of the log through, while everything new is refused.
-    pub async fn open_with_reserve(config: &DatabaseConfig, reserve: u64, tasks: &Tasks) -> Result<Self, OpenError> {
+    pub async fn open_with_reserve(
+        config: &DatabaseConfig,
+        reserve: u64,
+        tasks: &Tasks,
+    ) -> Result<Self, OpenError> {
         match config {
             DatabaseConfig::Memory => Self::open_memory(tasks).await,
             DatabaseConfig::Sqlite(directory) => Self::open_sqlite(directory, reserve, tasks).await,
-            DatabaseConfig::Postgres(postgres) => Self::open_postgres_beside(postgres, PlaceLimits::default(), tasks).await,
+            DatabaseConfig::Postgres(postgres) => {
+                Self::open_postgres_beside(postgres, PlaceLimits::default(), tasks).await
+            }
         }
     }
 
     /// One over a connection that others may share the place with.
     pub(crate) fn over(connection: DatabaseConnection) -> Self {
-        Self { reads: connection.clone(), writes: Writes::direct(connection), alone: false, _lock: None, keeper: None }
+        Self {
+            reads: connection.clone(),
+            writes: Writes::direct(connection),
+            alone: false,
+            _lock: None,
+            keeper: None,
+        }
     }
 
     /// Whether the database answers: a read that touches no table.
@@ -181,23 +198,45 @@ impl Database {
 
     async fn open_memory(tasks: &Tasks) -> Result<Self, OpenError> {
         // All data lives in the one connection, so it must never be closed.
-        let pool = sqlite_pool(1).idle_timeout(None).connect_with(sqlite_options().in_memory(true)).await.map_err(unreachable)?;
+        let pool = sqlite_pool(1)
+            .idle_timeout(None)
+            .connect_with(sqlite_options().in_memory(true))
+            .await
+            .map_err(unreachable)?;
         let connection = SqlxSqliteConnector::from_sqlx_sqlite_pool(pool);
         migrate(&connection).await.map_err(refused)?;
         let reconnect: Reconnect = Box::new(|same| std::future::ready(Ok(same)).boxed());
         let queue = WriteQueue::start(connection.clone(), reconnect, None, (), tasks);
-        Ok(Self { reads: connection, writes: Writes::queued(queue), alone: true, _lock: None, keeper: None })
+        Ok(Self {
+            reads: connection,
+            writes: Writes::queued(queue),
+            alone: true,
+            _lock: None,
+            keeper: None,
+        })
     }
 
     async fn open_sqlite(directory: &Path, reserve: u64, tasks: &Tasks) -> Result<Self, OpenError> {
-        let unusable = |error: std::io::Error| OpenError::Directory { directory: directory.to_owned(), reason: error.to_string() };
+        let unusable = |error: std::io::Error| OpenError::Directory {
+            directory: directory.to_owned(),
+            reason: error.to_string(),
+        };
         std::fs::create_dir_all(directory).map_err(unusable)?;
-        let lock = DataLock::take(directory).map_err(unusable)?.ok_or_else(|| OpenError::InUse { directory: directory.to_owned() })?;
+        let lock = DataLock::take(directory)
+            .map_err(unusable)?
+            .ok_or_else(|| OpenError::InUse {
+                directory: directory.to_owned(),
+            })?;
         let lock = Arc::new(lock);
         let file = directory.join(FILE);
         let damaged = |fault: Fault| match fault {
-            Fault::Failed(reason) | Fault::Disk(reason) => OpenError::Damaged { file: file.clone(), reason },
-            other => OpenError::Database(format!("{}: {}", file.display(), StoreError::from(other))),
+            Fault::Failed(reason) | Fault::Disk(reason) => OpenError::Damaged {
+                file: file.clone(),
+                reason,
+            },
+            other => {
+                OpenError::Database(format!("{}: {}", file.display(), StoreError::from(other)))
+            }
         };
         let options = sqlite_options()
             .filename(&file)
@@ -222,18 +261,28 @@ impl Database {
         };
         let writer = writer.map_err(|error| match error {
             Unopened::Reading(fault) => damaged(fault),
-            Unopened::Migrating(fault) => OpenError::Database(format!("{}: {}", file.display(), StoreError::from(fault))),
+            Unopened::Migrating(fault) => {
+                OpenError::Database(format!("{}: {}", file.display(), StoreError::from(fault)))
+            }
         })?;
         let readers = sqlite_pool(SQLITE_READERS)
-            .connect_with(options.clone().create_if_missing(false).pragma("query_only", "1"))
+            .connect_with(
+                options
+                    .clone()
+                    .create_if_missing(false)
+                    .pragma("query_only", "1"),
+            )
             .await
             .map_err(|error| damaged(Fault::from(&error)))?;
         let reconnect: Reconnect = Box::new(move |broken| {
             let options = options.clone();
             async move {
                 broken.close().await?;
-                let pool = writer_pool().connect_with(options.create_if_missing(false)).await;
-                let pool = pool.map_err(|error| DbErr::Conn(RuntimeErr::SqlxError(Arc::new(error))))?;
+                let pool = writer_pool()
+                    .connect_with(options.create_if_missing(false))
+                    .await;
+                let pool =
+                    pool.map_err(|error| DbErr::Conn(RuntimeErr::SqlxError(Arc::new(error))))?;
                 let writer = SqlxSqliteConnector::from_sqlx_sqlite_pool(pool);
                 touch(&writer).await?;
                 Ok(writer)
@@ -252,31 +301,73 @@ impl Database {
     }
 
     /// What [`Database::open`] does for a Postgres server, with other limits than the usual ones.
-    pub async fn open_postgres(config: &PostgresConfig, limits: PlaceLimits) -> Result<Self, OpenError> {
+    pub async fn open_postgres(
+        config: &PostgresConfig,
+        limits: PlaceLimits,
+    ) -> Result<Self, OpenError> {
         Self::open_postgres_beside(config, limits, &Tasks::new()).await
     }
 
     /// Opens a Postgres server. The connection for leases belongs to the control runtime of `tasks`, where there is one.
-    async fn open_postgres_beside(config: &PostgresConfig, limits: PlaceLimits, tasks: &Tasks) -> Result<Self, OpenError> {
+    async fn open_postgres_beside(
+        config: &PostgresConfig,
+        limits: PlaceLimits,
+        tasks: &Tasks,
+    ) -> Result<Self, OpenError> {
         let options = postgres_options(config)?;
         // A pool tries a refused connection again and again; at the start the reason is wanted at once.
-        let probe = tokio::time::timeout(ACQUIRE_LIMIT, options.connect()).await.unwrap_or(Err(sqlx::Error::PoolTimedOut));
-        probe.map_err(unreachable)?.close().await.map_err(unreachable)?;
-        let keeper = Keeper::new(options.clone(), config.schema.as_deref(), config.exclusive, limits);
-        if tasks.within_control(keeper.hold()).await.map_err(|error| OpenError::Database(error.to_string()))? == Hold::Lost {
-            return Err(if config.exclusive { OpenError::InUseByOthers } else { OpenError::InUseByOne });
+        let probe = tokio::time::timeout(ACQUIRE_LIMIT, options.connect())
+            .await
+            .unwrap_or(Err(sqlx::Error::PoolTimedOut));
+        probe
+            .map_err(unreachable)?
+            .close()
+            .await
+            .map_err(unreachable)?;
+        let keeper = Keeper::new(
+            options.clone(),
+            config.schema.as_deref(),
+            config.exclusive,
+            limits,
+        );
+        if tasks
+            .within_control(keeper.hold())
+            .await
+            .map_err(|error| OpenError::Database(error.to_string()))?
+            == Hold::Lost
+        {
+            return Err(if config.exclusive {
+                OpenError::InUseByOthers
+            } else {
+                OpenError::InUseByOne
+            });
         }
         let pool = asked_when_rested()
             .max_connections(config.max_connections.max(1))
             .acquire_timeout(ACQUIRE_LIMIT)
-            .after_connect(|connection, _| Box::pin(async move { sqlx::query(FLUSH_COMMITS).execute(connection).await.map(drop) }))
+            .after_connect(|connection, _| {
+                Box::pin(async move {
+                    sqlx::query(FLUSH_COMMITS)
+                        .execute(connection)
+                        .await
+                        .map(drop)
+                })
+            })
             .connect_lazy_with(options);
         let pool = SqlxPostgresConnector::from_sqlx_postgres_pool(pool);
         if let Some(schema) = &config.schema {
-            pool.execute_unprepared(&format!("CREATE SCHEMA IF NOT EXISTS \"{schema}\"")).await.map_err(refused)?;
+            pool.execute_unprepared(&format!("CREATE SCHEMA IF NOT EXISTS \"{schema}\""))
+                .await
+                .map_err(refused)?;
         }
         migrate(&pool).await.map_err(refused)?;
-        Ok(Self { reads: pool.clone(), writes: Writes::direct(pool), alone: config.exclusive, _lock: None, keeper: Some(keeper) })
+        Ok(Self {
+            reads: pool.clone(),
+            writes: Writes::direct(pool),
+            alone: config.exclusive,
+            _lock: None,
+            keeper: Some(keeper),
+        })
     }
 }
 
@@ -284,11 +375,16 @@ impl Database {
 /// a failover the former primary may answer on as a standby. Asking before every use would double the way to the server; a connection
 /// used a moment ago is still good.
 pub(crate) fn asked_when_rested() -> PgPoolOptions {
-    PgPoolOptions::new().test_before_acquire(false).before_acquire(|connection, used| {
-        Box::pin(async move {
-            Ok(used.idle_for <= ASK_AFTER || !sqlx::query_scalar::<_, bool>("SELECT pg_is_in_recovery()").fetch_one(connection).await?)
+    PgPoolOptions::new()
+        .test_before_acquire(false)
+        .before_acquire(|connection, used| {
+            Box::pin(async move {
+                Ok(used.idle_for <= ASK_AFTER
+                    || !sqlx::query_scalar::<_, bool>("SELECT pg_is_in_recovery()")
+                        .fetch_one(connection)
+                        .await?)
+            })
         })
-    })
 }
 
 /// What is acknowledged is on disk, whatever the role or the database has as its default. Stricter settings stay.
@@ -296,15 +392,16 @@ const FLUSH_COMMITS: &str = "SELECT set_config('synchronous_commit', 'on', false
 
 /// The connection's settings, or what is wrong with them.
 pub(crate) fn postgres_options(config: &PostgresConfig) -> Result<PgConnectOptions, OpenError> {
-    let options: PgConnectOptions = config
-        .url
-        .expose_secret()
-        .parse()
-        .map_err(|_| OpenError::Settings("the url must be postgres://user:password@host:port/database"))?;
+    let options: PgConnectOptions = config.url.expose_secret().parse().map_err(|_| {
+        OpenError::Settings("the url must be postgres://user:password@host:port/database")
+    })?;
     let mut options = options
         .disable_statement_logging()
         .application_name("deerflow")
-        .options([("statement_timeout", STATEMENT_LIMIT_MS), ("idle_in_transaction_session_timeout", STATEMENT_LIMIT_MS)])
+        .options([
+            ("statement_timeout", STATEMENT_LIMIT_MS),
+            ("idle_in_transaction_session_timeout", STATEMENT_LIMIT_MS),
+        ])
         // A plan that is to serve every value takes a filter that all threads pass for one that few do: half a second instead of
         // six milliseconds over 100,000 threads.
         .options([("plan_cache_mode", "force_custom_plan")])
@@ -312,8 +409,14 @@ pub(crate) fn postgres_options(config: &PostgresConfig) -> Result<PgConnectOptio
         // and sorted although its key holds them in order.
         .options([("random_page_cost", "1.1")]);
     if let Some(schema) = &config.schema {
-        if schema.is_empty() || !schema.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
-            return Err(OpenError::Settings("a schema name has only letters, digits and underscores"));
+        if schema.is_empty()
+            || !schema
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+        {
+            return Err(OpenError::Settings(
+                "a schema name has only letters, digits and underscores",
+            ));
         }
         options = options.options([("search_path", schema.as_str())]);
     }
@@ -321,12 +424,20 @@ pub(crate) fn postgres_options(config: &PostgresConfig) -> Result<PgConnectOptio
 }
 
 pub(crate) fn sqlite_options() -> SqliteConnectOptions {
-    SqliteConnectOptions::new().foreign_keys(true).busy_timeout(BUSY_LIMIT).statement_cache_capacity(256).disable_statement_logging()
+    SqliteConnectOptions::new()
+        .foreign_keys(true)
+        .busy_timeout(BUSY_LIMIT)
+        .statement_cache_capacity(256)
+        .disable_statement_logging()
 }
 
 pub(crate) fn sqlite_pool(connections: u32) -> SqlitePoolOptions {
     // A file does not go away between two uses: no ping before each.
-    SqlitePoolOptions::new().max_connections(connections).acquire_timeout(ACQUIRE_LIMIT).max_lifetime(None).test_before_acquire(false)
+    SqlitePoolOptions::new()
+        .max_connections(connections)
+        .acquire_timeout(ACQUIRE_LIMIT)
+        .max_lifetime(None)
+        .test_before_acquire(false)
 }
 
 /// Why the writer's connection is not to be had.
@@ -336,14 +447,24 @@ enum Unopened {
 }
 
 /// A connection for the writer over a sound file with the present schema.
-async fn open_writer(options: &SqliteConnectOptions, file: &Path) -> Result<DatabaseConnection, Unopened> {
-    let pool = writer_pool().connect_with(options.clone()).await.map_err(|error| Unopened::Reading(Fault::from(&error)))?;
+async fn open_writer(
+    options: &SqliteConnectOptions,
+    file: &Path,
+) -> Result<DatabaseConnection, Unopened> {
+    let pool = writer_pool()
+        .connect_with(options.clone())
+        .await
+        .map_err(|error| Unopened::Reading(Fault::from(&error)))?;
     let writer = SqlxSqliteConnector::from_sqlx_sqlite_pool(pool);
     if std::fs::metadata(file).is_ok_and(|found| found.len() <= CHECK_LIMIT_BYTES) {
         check(&writer).await.map_err(Unopened::Reading)?;
     }
-    migrate(&writer).await.map_err(|error| Unopened::Migrating(error.into()))?;
-    touch(&writer).await.map_err(|error| Unopened::Reading(error.into()))?;
+    migrate(&writer)
+        .await
+        .map_err(|error| Unopened::Migrating(error.into()))?;
+    touch(&writer)
+        .await
+        .map_err(|error| Unopened::Reading(error.into()))?;
     Ok(writer)
 }
 
@@ -355,17 +476,24 @@ fn writer_pool() -> SqlitePoolOptions {
 
 /// Reads from the file, which opens the log beside it.
 async fn touch(db: &DatabaseConnection) -> Result<(), DbErr> {
-    db.execute_unprepared("SELECT COUNT(*) FROM sqlite_schema").await.map(drop)
+    db.execute_unprepared("SELECT COUNT(*) FROM sqlite_schema")
+        .await
+        .map(drop)
 }
 
 /// Reads every page once.
 pub(crate) async fn check(db: &DatabaseConnection) -> Result<(), Fault> {
-    let statement = sea_orm::Statement::from_string(db.get_database_backend(), "PRAGMA quick_check(1)");
+    let statement =
+        sea_orm::Statement::from_string(db.get_database_backend(), "PRAGMA quick_check(1)");
     let row = db.query_one_raw(statement).await?;
-    let verdict = row.map(|row| row.try_get_by_index::<String>(0)).transpose()?;
+    let verdict = row
+        .map(|row| row.try_get_by_index::<String>(0))
+        .transpose()?;
     match verdict.as_deref() {
         Some("ok") => Ok(()),
-        other => Err(Fault::Failed(other.unwrap_or("it could not be checked").to_owned())),
+        other => Err(Fault::Failed(
+            other.unwrap_or("it could not be checked").to_owned(),
+        )),
     }
 }
 

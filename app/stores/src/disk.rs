@@ -55,10 +55,19 @@ pub(crate) struct DiskWatch {
 impl DiskWatch {
     /// Starts to watch the files in `directory`, whose database is open. Space is low from the start where the reserve is neither there
     /// nor to be had.
-    pub(crate) fn start(directory: &Path, lock: &DataLock, mut reserve: Reserve) -> io::Result<Self> {
+    pub(crate) fn start(
+        directory: &Path,
+        lock: &DataLock,
+        mut reserve: Reserve,
+    ) -> io::Result<Self> {
         let files = DatabaseFiles::record(directory, lock)?;
         if reserve.held() < reserve.size() {
-            let space = Space { size: reserve.size(), held: reserve.held(), free: reserve.free()?, reusable: 0 };
+            let space = Space {
+                size: reserve.size(),
+                held: reserve.held(),
+                free: reserve.free()?,
+                reusable: 0,
+            };
             if let Some(take) = space.take()
                 && let Err(error) = reserve.hold(take.reserve, take.besides)
             {
@@ -69,7 +78,11 @@ impl DiskWatch {
         let low = held < size / 2;
         if low {
             let free = reserve.free()?;
-            tracing::error!(size, free, "the disk is too full for the reserve: deletes go on, creations are refused until there is space");
+            tracing::error!(
+                size,
+                free,
+                "the disk is too full for the reserve: deletes go on, creations are refused until there is space"
+            );
         }
         let now = Instant::now();
         Ok(Self {
@@ -108,7 +121,9 @@ impl DiskWatch {
     /// Records what the new connection uses, which must have read the database.
     pub(crate) fn connected(&mut self) -> Result<(), Fault> {
         self.check_before_connecting()?;
-        self.files.record_beside().map_err(|error| Fault::Disk(error.to_string()))
+        self.files
+            .record_beside()
+            .map_err(|error| Fault::Disk(error.to_string()))
     }
 
     /// Decides whether a write may go on.
@@ -117,7 +132,11 @@ impl DiskWatch {
             return Ok(());
         }
         let free = self.reserve.lock().free().unwrap_or(0);
-        if may_go_on(class, free, self.size) { Ok(()) } else { Err(full()) }
+        if may_go_on(class, free, self.size) {
+            Ok(())
+        } else {
+            Err(full())
+        }
     }
 
     /// Returns whether space is low.
@@ -145,14 +164,26 @@ impl DiskWatch {
             0
         });
         let taken = self.blocking(move |reserve| {
-            let space = Space { size: reserve.size(), held: reserve.held(), free: reserve.free()?, reusable };
-            let Some(take) = space.take() else { return Ok(None) };
-            reserve.hold(take.reserve, take.besides).map(|()| Some(reserve.held()))
+            let space = Space {
+                size: reserve.size(),
+                held: reserve.held(),
+                free: reserve.free()?,
+                reusable,
+            };
+            let Some(take) = space.take() else {
+                return Ok(None);
+            };
+            reserve
+                .hold(take.reserve, take.besides)
+                .map(|()| Some(reserve.held()))
         });
         match taken.await {
             Ok(Some(held)) => {
                 if self.is_low() {
-                    tracing::warn!(reserve_bytes = held, "the disk has space again: everything is taken again");
+                    tracing::warn!(
+                        reserve_bytes = held,
+                        "the disk has space again: everything is taken again"
+                    );
                     self.recovered_at = Some(Instant::now());
                 }
                 self.low.store(false, Ordering::Relaxed);
@@ -161,7 +192,12 @@ impl DiskWatch {
             Ok(None) => {}
             Err(error) => tracing::debug!(%error, "the disk reserve cannot be taken yet"),
         }
-        self.next_attempt = Instant::now() + if self.is_low() { self.pause } else { GROW_EVERY };
+        self.next_attempt = Instant::now()
+            + if self.is_low() {
+                self.pause
+            } else {
+                GROW_EVERY
+            };
     }
 
     /// Finds out whether a write failed for want of space, and releases the reserve in that case.
@@ -169,8 +205,16 @@ impl DiskWatch {
         let size = self.size;
         let looked = self.blocking(move |reserve| match reserve.try_out(headroom(size)) {
             Ok(()) => Ok(Cause::Unknown),
-            Err(error) if is_full(&error) => reserve.release().map(|gave| if gave { Cause::RoomMade } else { Cause::Fault(full()) }),
-            Err(error) if error.kind() == io::ErrorKind::ReadOnlyFilesystem => Ok(Cause::Fault(Fault::ReadOnly(error.to_string()))),
+            Err(error) if is_full(&error) => reserve.release().map(|gave| {
+                if gave {
+                    Cause::RoomMade
+                } else {
+                    Cause::Fault(full())
+                }
+            }),
+            Err(error) if error.kind() == io::ErrorKind::ReadOnlyFilesystem => {
+                Ok(Cause::Fault(Fault::ReadOnly(error.to_string())))
+            }
             Err(error) => Err(error),
         });
         let cause = looked.await.unwrap_or_else(|error| {
@@ -185,7 +229,10 @@ impl DiskWatch {
                 );
                 self.lower();
                 // Into the file, so that the log can begin anew. It may be impossible while there are readers; a later commit tries again.
-                if let Err(error) = database.execute_unprepared("PRAGMA wal_checkpoint(PASSIVE)").await {
+                if let Err(error) = database
+                    .execute_unprepared("PRAGMA wal_checkpoint(PASSIVE)")
+                    .await
+                {
                     tracing::debug!(%error, "the log of the database is not written back yet");
                 }
             }
@@ -200,16 +247,25 @@ impl DiskWatch {
 
     fn lower(&mut self) {
         let soon = self.recovered_at.is_some_and(|at| at.elapsed() < SOON);
-        self.pause = if soon { (self.pause * 2).min(LONGEST_PAUSE) } else { PAUSE };
+        self.pause = if soon {
+            (self.pause * 2).min(LONGEST_PAUSE)
+        } else {
+            PAUSE
+        };
         self.next_attempt = Instant::now() + self.pause;
         self.low.store(true, Ordering::Relaxed);
         self.whole = false;
     }
 
     /// Does what may wait for the disk on a thread that may wait.
-    async fn blocking<T: Send + 'static>(&self, work: impl FnOnce(&mut Reserve) -> io::Result<T> + Send + 'static) -> io::Result<T> {
+    async fn blocking<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Reserve) -> io::Result<T> + Send + 'static,
+    ) -> io::Result<T> {
         let reserve = Arc::clone(&self.reserve);
-        tokio::task::spawn_blocking(move || work(&mut reserve.lock())).await.map_err(io::Error::other)?
+        tokio::task::spawn_blocking(move || work(&mut reserve.lock()))
+            .await
+            .map_err(io::Error::other)?
     }
 }
 
@@ -219,12 +275,19 @@ fn full() -> Fault {
 
 /// Recognizes errors of a full disk or an exhausted quota.
 pub(crate) fn is_full(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+    matches!(
+        error.kind(),
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
+    )
 }
 
 /// Bytes of pages inside of the database file that hold nothing.
 async fn reusable(database: &DatabaseConnection) -> Result<u64, DbErr> {
     let sql = "SELECT freelist_count * page_size FROM pragma_freelist_count, pragma_page_size";
-    let row = database.query_one_raw(Statement::from_string(database.get_database_backend(), sql)).await?;
-    Ok(row.map_or(Ok(0), |row| row.try_get_by_index::<i64>(0))?.unsigned_abs())
+    let row = database
+        .query_one_raw(Statement::from_string(database.get_database_backend(), sql))
+        .await?;
+    Ok(row
+        .map_or(Ok(0), |row| row.try_get_by_index::<i64>(0))?
+        .unsigned_abs())
 }

@@ -53,7 +53,9 @@ impl From<DbErr> for Fault {
             DbErr::ConnectionAcquire(ConnAcquireErr::Timeout) => {
                 Self::Unavailable("no connection to the database became free in time".to_owned())
             }
-            DbErr::ConnectionAcquire(ConnAcquireErr::ConnectionClosed) => Self::Unavailable("the database is closed".to_owned()),
+            DbErr::ConnectionAcquire(ConnAcquireErr::ConnectionClosed) => {
+                Self::Unavailable("the database is closed".to_owned())
+            }
             DbErr::Conn(RuntimeErr::SqlxError(error))
             | DbErr::Exec(RuntimeErr::SqlxError(error))
             | DbErr::Query(RuntimeErr::SqlxError(error)) => Self::from(&*error),
@@ -69,18 +71,38 @@ impl From<&SqlxError> for Fault {
                 let code = error.code().unwrap_or_default();
                 let text = format!("{} (code {code})", error.message());
                 match code.parse::<i32>() {
-                    Ok(code) if error.try_downcast_ref::<sqlx::sqlite::SqliteError>().is_some() => sqlite_fault(code, text),
+                    Ok(code)
+                        if error
+                            .try_downcast_ref::<sqlx::sqlite::SqliteError>()
+                            .is_some() =>
+                    {
+                        sqlite_fault(code, text)
+                    }
                     _ => postgres_fault(&code, text),
                 }
             }
-            SqlxError::Io(error) if error.kind() == std::io::ErrorKind::StorageFull => Self::Full(error.to_string()),
-            SqlxError::Io(error) => Self::Unavailable(format!("the connection to the database failed: {error}")),
+            SqlxError::Io(error) if error.kind() == std::io::ErrorKind::StorageFull => {
+                Self::Full(error.to_string())
+            }
+            SqlxError::Io(error) => {
+                Self::Unavailable(format!("the connection to the database failed: {error}"))
+            }
             // Out of step with the server: this connection is of no more use, another one is.
-            SqlxError::Protocol(text) => Self::Unavailable(format!("the connection to the database failed: {text}")),
-            SqlxError::Tls(_) => Self::Unavailable("the encrypted connection to the database failed".to_owned()),
-            SqlxError::PoolTimedOut => Self::Unavailable("no connection to the database became free in time".to_owned()),
-            SqlxError::PoolClosed | SqlxError::WorkerCrashed => Self::Unavailable("the database is closed".to_owned()),
-            SqlxError::Configuration(_) => Self::Failed("the connection settings are not valid".to_owned()),
+            SqlxError::Protocol(text) => {
+                Self::Unavailable(format!("the connection to the database failed: {text}"))
+            }
+            SqlxError::Tls(_) => {
+                Self::Unavailable("the encrypted connection to the database failed".to_owned())
+            }
+            SqlxError::PoolTimedOut => {
+                Self::Unavailable("no connection to the database became free in time".to_owned())
+            }
+            SqlxError::PoolClosed | SqlxError::WorkerCrashed => {
+                Self::Unavailable("the database is closed".to_owned())
+            }
+            SqlxError::Configuration(_) => {
+                Self::Failed("the connection settings are not valid".to_owned())
+            }
             other => Self::Failed(other.to_string()),
         }
     }
@@ -102,7 +124,9 @@ fn postgres_fault(state: &str, text: String) -> Fault {
         "53100" => Fault::Full(text),
         "40001" | "40P01" => Fault::Conflict(text),
         // Cancelled by a time limit, lock not available, too many connections, out of memory, shutting down, connection lost.
-        "57014" | "55P03" | "53200" | "53300" | "57P01" | "57P02" | "57P03" | "57P05" => Fault::Unavailable(text),
+        "57014" | "55P03" | "53200" | "53300" | "57P01" | "57P02" | "57P03" | "57P05" => {
+            Fault::Unavailable(text)
+        }
         // It rested too long inside of a transaction, as a process that was frozen does; another connection is as good as new.
         "25P03" | "25P04" => Fault::Unavailable(text),
         // The server stands by for another one since a failover, which takes the writes; or whoever runs it has made it read-only, as some
@@ -118,7 +142,9 @@ impl From<Fault> for StoreError {
         counter!("deerflow_database_errors_total", "kind" => fault.kind()).increment(1);
         match fault {
             Fault::Full(text) | Fault::ReadOnly(text) => Self::NotWritable(text),
-            Fault::Unavailable(text) | Fault::Conflict(text) | Fault::ServerReadOnly(text) => Self::Unavailable(text),
+            Fault::Unavailable(text) | Fault::Conflict(text) | Fault::ServerReadOnly(text) => {
+                Self::Unavailable(text)
+            }
             Fault::Gone(reason) => Self::Unavailable(reason.to_string()),
             Fault::Failed(text) | Fault::Disk(text) => Self::Failed(text),
         }
@@ -199,16 +225,46 @@ mod tests {
     #[test]
     fn a_full_disk_a_read_only_file_and_a_lock_are_told_apart() {
         assert!(matches!(sqlite_fault(13, String::new()), Fault::Full(_)));
-        assert!(matches!(sqlite_fault(8 | (1 << 8), String::new()), Fault::ReadOnly(_)));
-        assert!(matches!(sqlite_fault(5 | (2 << 8), String::new()), Fault::Unavailable(_)));
-        assert!(matches!(postgres_fault("53100", String::new()), Fault::Full(_)));
-        assert!(matches!(postgres_fault("08006", String::new()), Fault::Unavailable(_)));
-        assert!(matches!(postgres_fault("40P01", String::new()), Fault::Conflict(_)));
-        assert!(matches!(postgres_fault("25006", String::new()), Fault::ServerReadOnly(_)));
-        assert!(matches!(sqlite_fault(10 | (19 << 8), String::new()), Fault::Disk(_)));
+        assert!(matches!(
+            sqlite_fault(8 | (1 << 8), String::new()),
+            Fault::ReadOnly(_)
+        ));
+        assert!(matches!(
+            sqlite_fault(5 | (2 << 8), String::new()),
+            Fault::Unavailable(_)
+        ));
+        assert!(matches!(
+            postgres_fault("53100", String::new()),
+            Fault::Full(_)
+        ));
+        assert!(matches!(
+            postgres_fault("08006", String::new()),
+            Fault::Unavailable(_)
+        ));
+        assert!(matches!(
+            postgres_fault("40P01", String::new()),
+            Fault::Conflict(_)
+        ));
+        assert!(matches!(
+            postgres_fault("25006", String::new()),
+            Fault::ServerReadOnly(_)
+        ));
+        assert!(matches!(
+            sqlite_fault(10 | (19 << 8), String::new()),
+            Fault::Disk(_)
+        ));
         for passing in ["25P03", "57P05", "53200"] {
-            assert!(matches!(postgres_fault(passing, String::new()), Fault::Unavailable(_)), "{passing}");
+            assert!(
+                matches!(
+                    postgres_fault(passing, String::new()),
+                    Fault::Unavailable(_)
+                ),
+                "{passing}"
+            );
         }
-        assert!(matches!(postgres_fault("23505", String::new()), Fault::Failed(_)));
+        assert!(matches!(
+            postgres_fault("23505", String::new()),
+            Fault::Failed(_)
+        ));
     }
 }

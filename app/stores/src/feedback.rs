@@ -7,7 +7,10 @@ use harness::ids::{RunId, ThreadId};
 use harness::runtime::actor_context::Owner;
 use harness::runtime::runs::store::StoreError;
 use sea_orm::sea_query::OnConflict;
-use sea_orm::{ColumnTrait, Condition, DatabaseTransaction, DbErr, EntityTrait, IntoActiveModel, QueryFilter, QueryOrder, QuerySelect};
+use sea_orm::{
+    ColumnTrait, Condition, DatabaseTransaction, DbErr, EntityTrait, IntoActiveModel, QueryFilter,
+    QueryOrder, QuerySelect,
+};
 
 use crate::connect::Database;
 use crate::entity::{feedback, micros, moment, plain, run};
@@ -33,7 +36,12 @@ impl FeedbackStore for SqlFeedbackStore {
         self.db.writes().create(feedback, put).await
     }
 
-    async fn list(&self, thread: &ThreadId, run: Option<&RunId>, owner: &Owner) -> Result<Vec<Feedback>, StoreError> {
+    async fn list(
+        &self,
+        thread: &ThreadId,
+        run: Option<&RunId>,
+        owner: &Owner,
+    ) -> Result<Vec<Feedback>, StoreError> {
         let rows = feedback::Entity::find()
             .filter(matching(thread, run, owner.resolve()?.as_deref()))
             .order_by_asc(feedback::Column::CreatedAt)
@@ -43,7 +51,13 @@ impl FeedbackStore for SqlFeedbackStore {
         Ok(read(rows)?.into_iter().filter_map(readable).collect())
     }
 
-    async fn delete(&self, thread: &ThreadId, run: &RunId, id: Option<&str>, owner: &Owner) -> Result<bool, StoreError> {
+    async fn delete(
+        &self,
+        thread: &ThreadId,
+        run: &RunId,
+        id: Option<&str>,
+        owner: &Owner,
+    ) -> Result<bool, StoreError> {
         let mut unwanted = matching(thread, Some(run), owner.resolve()?.as_deref());
         if let Some(id) = id {
             unwanted = unwanted.add(feedback::Column::FeedbackId.eq(id));
@@ -59,31 +73,69 @@ fn matching(thread: &ThreadId, run: Option<&RunId>, user: Option<&str>) -> Condi
         .add_option(user.map(|user| feedback::Column::UserId.eq(user)))
 }
 
-fn put<'a>(tx: &'a DatabaseTransaction, given: &'a Feedback) -> BoxFuture<'a, Result<Option<Feedback>, TxError<StoreError>>> {
+fn put<'a>(
+    tx: &'a DatabaseTransaction,
+    given: &'a Feedback,
+) -> BoxFuture<'a, Result<Option<Feedback>, TxError<StoreError>>> {
     Box::pin(async move {
         // The lock keeps the run from being deleted between the look and the write.
-        let run = run::Entity::find_by_id(given.run_id.as_str()).filter(run::Column::ThreadId.eq(given.thread_id.as_str()));
+        let run = run::Entity::find_by_id(given.run_id.as_str())
+            .filter(run::Column::ThreadId.eq(given.thread_id.as_str()));
         if run.lock_shared().one(tx).await?.is_none() {
             return Ok(None);
         }
         let row = row(given);
-        let key = (row.thread_id.clone(), row.run_id.clone(), row.user_id.clone());
-        let again = OnConflict::columns([feedback::Column::ThreadId, feedback::Column::RunId, feedback::Column::UserId])
-            .update_columns([feedback::Column::MessageId, feedback::Column::Rating, feedback::Column::Comment, feedback::Column::CreatedAt])
-            .to_owned();
-        feedback::Entity::insert(row.into_active_model()).on_conflict(again).exec_without_returning(tx).await?;
-        let stored = feedback::Entity::find_by_id(key).one(tx).await?.ok_or(DbErr::RecordNotInserted)?;
+        let key = (
+            row.thread_id.clone(),
+            row.run_id.clone(),
+            row.user_id.clone(),
+        );
+        let again = OnConflict::columns([
+            feedback::Column::ThreadId,
+            feedback::Column::RunId,
+            feedback::Column::UserId,
+        ])
+        .update_columns([
+            feedback::Column::MessageId,
+            feedback::Column::Rating,
+            feedback::Column::Comment,
+            feedback::Column::CreatedAt,
+        ])
+        .to_owned();
+        feedback::Entity::insert(row.into_active_model())
+            .on_conflict(again)
+            .exec_without_returning(tx)
+            .await?;
+        let stored = feedback::Entity::find_by_id(key)
+            .one(tx)
+            .await?
+            .ok_or(DbErr::RecordNotInserted)?;
         Ok(Some(record(stored)?))
     })
 }
 
-fn delete<'a>(tx: &'a DatabaseTransaction, unwanted: &'a Condition) -> BoxFuture<'a, Result<bool, TxError<StoreError>>> {
-    Box::pin(async move { Ok(feedback::Entity::delete_many().filter(unwanted.clone()).exec(tx).await?.rows_affected > 0) })
+fn delete<'a>(
+    tx: &'a DatabaseTransaction,
+    unwanted: &'a Condition,
+) -> BoxFuture<'a, Result<bool, TxError<StoreError>>> {
+    Box::pin(async move {
+        Ok(feedback::Entity::delete_many()
+            .filter(unwanted.clone())
+            .exec(tx)
+            .await?
+            .rows_affected
+            > 0)
+    })
 }
 
 /// Removes the feedback of a run, or of a whole thread.
-pub(crate) async fn delete_feedback_of(tx: &DatabaseTransaction, thread: &str, run: Option<&str>) -> Result<(), DbErr> {
-    let mut unwanted = feedback::Entity::delete_many().filter(feedback::Column::ThreadId.eq(thread));
+pub(crate) async fn delete_feedback_of(
+    tx: &DatabaseTransaction,
+    thread: &str,
+    run: Option<&str>,
+) -> Result<(), DbErr> {
+    let mut unwanted =
+        feedback::Entity::delete_many().filter(feedback::Column::ThreadId.eq(thread));
     if let Some(run) = run {
         unwanted = unwanted.filter(feedback::Column::RunId.eq(run));
     }
@@ -104,11 +156,14 @@ fn row(given: &Feedback) -> feedback::Model {
 }
 
 fn record(row: feedback::Model) -> Result<Feedback, DbErr> {
-    let damaged = |reason: String| DbErr::Type(format!("feedback {} is damaged: {reason}", row.feedback_id));
+    let damaged =
+        |reason: String| DbErr::Type(format!("feedback {} is damaged: {reason}", row.feedback_id));
     Ok(Feedback {
-        thread_id: ThreadId::parse(row.thread_id.as_str()).map_err(|error| damaged(error.to_string()))?,
+        thread_id: ThreadId::parse(row.thread_id.as_str())
+            .map_err(|error| damaged(error.to_string()))?,
         run_id: RunId::parse(row.run_id.as_str()).map_err(|error| damaged(error.to_string()))?,
-        rating: Rating::from_number(row.rating).ok_or_else(|| damaged(format!("the rating is {}", row.rating)))?,
+        rating: Rating::from_number(row.rating)
+            .ok_or_else(|| damaged(format!("the rating is {}", row.rating)))?,
         feedback_id: row.feedback_id,
         user_id: row.user_id,
         message_id: row.message_id,
@@ -119,5 +174,7 @@ fn record(row: feedback::Model) -> Result<Feedback, DbErr> {
 
 /// One unreadable row must not hide the others.
 fn readable(row: feedback::Model) -> Option<Feedback> {
-    record(row).inspect_err(|error| tracing::error!(%error, "feedback is left out of a list")).ok()
+    record(row)
+        .inspect_err(|error| tracing::error!(%error, "feedback is left out of a list"))
+        .ok()
 }

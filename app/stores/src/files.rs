@@ -33,7 +33,14 @@ impl FileId {
         match Self::at(path) {
             Ok(found) if found == self => Ok(()),
             Ok(_) => Err(NotReady::Replaced(file)),
-            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Err(NotReady::Removed(file)),
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+                ) =>
+            {
+                Err(NotReady::Removed(file))
+            }
             Err(error) => {
                 tracing::error!(path = %path.display(), %error, "a file that is in use cannot be looked at");
                 Err(NotReady::WriteFailed)
@@ -44,7 +51,10 @@ impl FileId {
 
 impl From<&Metadata> for FileId {
     fn from(metadata: &Metadata) -> Self {
-        Self { device: metadata.dev(), inode: metadata.ino() }
+        Self {
+            device: metadata.dev(),
+            inode: metadata.ino(),
+        }
     }
 }
 
@@ -62,7 +72,12 @@ impl DatabaseFiles {
     /// Records what a connection that has just read the database uses. Call it while that connection is open.
     pub(crate) fn record(directory: &Path, lock: &DataLock) -> io::Result<Self> {
         let database = FileId::at(&directory.join(FILE))?;
-        let mut files = Self { directory: directory.to_owned(), lock: lock.id()?, database, beside: Vec::new() };
+        let mut files = Self {
+            directory: directory.to_owned(),
+            lock: lock.id()?,
+            database,
+            beside: Vec::new(),
+        };
         files.record_beside()?;
         Ok(files)
     }
@@ -70,7 +85,10 @@ impl DatabaseFiles {
     /// Records anew what SQLite made beside the database, after the last connection was closed and another one opened.
     pub(crate) fn record_beside(&mut self) -> io::Result<()> {
         self.beside.clear();
-        for (file, suffix) in [(StoredFile::DatabaseLog, "-wal"), (StoredFile::DatabaseIndex, "-shm")] {
+        for (file, suffix) in [
+            (StoredFile::DatabaseLog, "-wal"),
+            (StoredFile::DatabaseIndex, "-shm"),
+        ] {
             let path = self.directory.join(format!("{FILE}{suffix}"));
             match FileId::at(&path) {
                 Ok(id) => self.beside.push((file, path, id)),
@@ -85,13 +103,17 @@ impl DatabaseFiles {
     /// Fails when one of the files is not at its path any more. A few microseconds.
     pub(crate) fn check(&self) -> Result<(), NotReady> {
         self.check_lasting()?;
-        self.beside.iter().try_for_each(|(file, path, id)| id.check(*file, path))
+        self.beside
+            .iter()
+            .try_for_each(|(file, path, id)| id.check(*file, path))
     }
 
     /// Checks only the files that stay the same while no connection is open.
     pub(crate) fn check_lasting(&self) -> Result<(), NotReady> {
-        self.database.check(StoredFile::Database, &self.directory.join(FILE))?;
-        self.lock.check(StoredFile::Lock, &self.directory.join(LOCK_FILE))
+        self.database
+            .check(StoredFile::Database, &self.directory.join(FILE))?;
+        self.lock
+            .check(StoredFile::Lock, &self.directory.join(LOCK_FILE))
     }
 }
 

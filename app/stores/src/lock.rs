@@ -32,7 +32,12 @@ impl DataLock {
     /// Takes it as soon as nobody looks, and calls `wait` between the tries.
     fn take_after(directory: &Path, mut wait: impl FnMut()) -> io::Result<Option<Self>> {
         // Some file systems lock for a look only what can be read.
-        let file = OpenOptions::new().create(true).truncate(false).read(true).write(true).open(directory.join(LOCK_FILE))?;
+        let file = OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .read(true)
+            .write(true)
+            .open(directory.join(LOCK_FILE))?;
         for _ in 0..TRIES {
             if try_lock(&file, FlockOperation::NonBlockingLockExclusive)? {
                 return Ok(Some(Self { file }));
@@ -96,7 +101,8 @@ mod tests {
     fn who_has_it_keeps_others_out_at_once() {
         let directory = tempfile::tempdir().unwrap();
         let _lock = DataLock::take(directory.path()).unwrap().unwrap();
-        let other = DataLock::take_after(directory.path(), || panic!("there is nothing to wait for"));
+        let other =
+            DataLock::take_after(directory.path(), || panic!("there is nothing to wait for"));
         assert!(other.unwrap().is_none());
         assert!(DataLock::is_taken(directory.path()).unwrap());
     }

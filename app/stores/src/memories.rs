@@ -8,7 +8,9 @@ use futures_util::future::BoxFuture;
 use harness::ids::ThreadId;
 use harness::memory::{MemoryDocument, MemoryScope, MemoryStore, Noted, Stored};
 use harness::runtime::runs::store::StoreError;
-use sea_orm::{ColumnTrait, DatabaseTransaction, DbErr, EntityTrait, QueryFilter, QueryResult, QuerySelect};
+use sea_orm::{
+    ColumnTrait, DatabaseTransaction, DbErr, EntityTrait, QueryFilter, QueryResult, QuerySelect,
+};
 
 use crate::connect::Database;
 use crate::entity::{memory, memory_news, micros, plain};
@@ -29,19 +31,34 @@ impl SqlMemoryStore {
         Self { db }
     }
 
-    async fn script(&self, sql: &'static str, values: Vec<sea_orm::Value>) -> Result<Vec<QueryResult>, StoreError> {
+    async fn script(
+        &self,
+        sql: &'static str,
+        values: Vec<sea_orm::Value>,
+    ) -> Result<Vec<QueryResult>, StoreError> {
         self.db.writes().run((sql, values), script).await
     }
 
     /// The same for what only ends something.
-    async fn release(&self, sql: &'static str, values: Vec<sea_orm::Value>) -> Result<(), StoreError> {
-        self.db.writes().release((sql, values), script).await.map(drop)
+    async fn release(
+        &self,
+        sql: &'static str,
+        values: Vec<sea_orm::Value>,
+    ) -> Result<(), StoreError> {
+        self.db
+            .writes()
+            .release((sql, values), script)
+            .await
+            .map(drop)
     }
 }
 
 /// Values of a key as they stand in the tables; the usual agent has no name.
 fn key(scope: &MemoryScope) -> (String, String) {
-    (plain(&scope.user), scope.agent.as_deref().map(plain).unwrap_or_default())
+    (
+        plain(&scope.user),
+        scope.agent.as_deref().map(plain).unwrap_or_default(),
+    )
 }
 
 /// The first revision is written where there is no row, any other in the place of the one before.
@@ -76,45 +93,119 @@ const FORGET: &str = "DELETE FROM memory_news WHERE thread_id = ? RETURNING 'for
 impl MemoryStore for SqlMemoryStore {
     async fn read(&self, scope: &MemoryScope) -> Result<Option<Stored>, StoreError> {
         // Every run reads it. Of a primary key there is one row; a limit would have SQLite plan the statement anew at each use.
-        let row = memory::Entity::find_by_id(key(scope)).all(self.db.reads()).await.map(|mut rows| rows.pop());
+        let row = memory::Entity::find_by_id(key(scope))
+            .all(self.db.reads())
+            .await
+            .map(|mut rows| rows.pop());
         read(row.and_then(|row| row.map(stored).transpose()))
     }
 
     async fn agents(&self, user: &str) -> Result<Vec<String>, StoreError> {
         let user = plain(user);
-        let documents = memory::Entity::find().select_only().column(memory::Column::Agent);
-        let documents = documents.filter(memory::Column::UserId.eq(user.as_str())).into_tuple::<String>().all(self.db.reads()).await;
-        let news = memory_news::Entity::find().select_only().column(memory_news::Column::Agent).distinct();
-        let news = news.filter(memory_news::Column::UserId.eq(user.as_str())).into_tuple::<String>().all(self.db.reads()).await;
-        let all: BTreeSet<String> = read(documents)?.into_iter().chain(read(news)?).filter(|agent| !agent.is_empty()).collect();
+        let documents = memory::Entity::find()
+            .select_only()
+            .column(memory::Column::Agent);
+        let documents = documents
+            .filter(memory::Column::UserId.eq(user.as_str()))
+            .into_tuple::<String>()
+            .all(self.db.reads())
+            .await;
+        let news = memory_news::Entity::find()
+            .select_only()
+            .column(memory_news::Column::Agent)
+            .distinct();
+        let news = news
+            .filter(memory_news::Column::UserId.eq(user.as_str()))
+            .into_tuple::<String>()
+            .all(self.db.reads())
+            .await;
+        let all: BTreeSet<String> = read(documents)?
+            .into_iter()
+            .chain(read(news)?)
+            .filter(|agent| !agent.is_empty())
+            .collect();
         Ok(all.into_iter().collect())
     }
 
-    async fn write(&self, scope: &MemoryScope, document: &MemoryDocument, edited: bool, at: DateTime<Utc>) -> Result<bool, StoreError> {
+    async fn write(
+        &self,
+        scope: &MemoryScope,
+        document: &MemoryDocument,
+        edited: bool,
+        at: DateTime<Utc>,
+    ) -> Result<bool, StoreError> {
         let (user, agent) = key(scope);
-        let (text, edits, at) = (json_text(document).into(), i64::from(edited).into(), micros(at).into());
+        let (text, edits, at) = (
+            json_text(document).into(),
+            i64::from(edited).into(),
+            micros(at).into(),
+        );
         let written = match document.revision {
-            0 => self.script(CREATE, vec![user.into(), agent.into(), text, edits, at]).await?,
-            revision => self.script(REPLACE, vec![text, edits, at, user.into(), agent.into(), revision.into()]).await?,
+            0 => {
+                self.script(CREATE, vec![user.into(), agent.into(), text, edits, at])
+                    .await?
+            }
+            revision => {
+                self.script(
+                    REPLACE,
+                    vec![text, edits, at, user.into(), agent.into(), revision.into()],
+                )
+                .await?
+            }
         };
         Ok(!written.is_empty())
     }
 
-    async fn note(&self, scope: &MemoryScope, thread: &ThreadId, due: DateTime<Utc>) -> Result<(), StoreError> {
+    async fn note(
+        &self,
+        scope: &MemoryScope,
+        thread: &ThreadId,
+        due: DateTime<Utc>,
+    ) -> Result<(), StoreError> {
         let (user, agent) = key(scope);
-        self.script(NOTE, vec![thread.as_str().into(), user.into(), agent.into(), micros(due).into()]).await.map(drop)
+        self.script(
+            NOTE,
+            vec![
+                thread.as_str().into(),
+                user.into(),
+                agent.into(),
+                micros(due).into(),
+            ],
+        )
+        .await
+        .map(drop)
     }
 
-    async fn take(&self, now: DateTime<Utc>, until: DateTime<Utc>, most: usize) -> Result<Vec<Noted>, StoreError> {
+    async fn take(
+        &self,
+        now: DateTime<Utc>,
+        until: DateTime<Utc>,
+        most: usize,
+    ) -> Result<Vec<Noted>, StoreError> {
         let now = micros(now);
         // Nothing is written while there is nothing to take.
-        let due = memory_news::Entity::find().filter(memory_news::Column::DueAt.lte(now)).limit(1);
+        let due = memory_news::Entity::find()
+            .filter(memory_news::Column::DueAt.lte(now))
+            .limit(1);
         if read(due.one(self.db.reads()).await)?.is_none() {
             return Ok(Vec::new());
         }
         let most = i64::try_from(most).unwrap_or(i64::MAX);
-        let rows = self.script(TAKE, vec![micros(until).into(), now.into(), now.into(), most.into(), now.into(), now.into()]).await?;
-        let mut taken: Vec<(i64, Noted)> = read(rows.iter().map(noted).collect::<Result<_, DbErr>>())?;
+        let rows = self
+            .script(
+                TAKE,
+                vec![
+                    micros(until).into(),
+                    now.into(),
+                    now.into(),
+                    most.into(),
+                    now.into(),
+                    now.into(),
+                ],
+            )
+            .await?;
+        let mut taken: Vec<(i64, Noted)> =
+            read(rows.iter().map(noted).collect::<Result<_, DbErr>>())?;
         taken.sort_by_key(|(due, _)| *due);
         Ok(taken.into_iter().map(|(_, noted)| noted).collect())
     }
@@ -122,22 +213,44 @@ impl MemoryStore for SqlMemoryStore {
     async fn done(&self, noted: &Noted, watermark: Option<&str>) -> Result<(), StoreError> {
         let (user, agent) = key(&noted.scope);
         let watermark = watermark.map(plain);
-        let values = vec![watermark.into(), noted.number.into(), noted.thread.as_str().into(), user.into(), agent.into()];
+        let values = vec![
+            watermark.into(),
+            noted.number.into(),
+            noted.thread.as_str().into(),
+            user.into(),
+            agent.into(),
+        ];
         self.script(DONE, values).await.map(drop)
     }
 
     async fn again(&self, noted: &Noted, due: DateTime<Utc>) -> Result<(), StoreError> {
         let (user, agent) = key(&noted.scope);
-        self.script(AGAIN, vec![micros(due).into(), noted.thread.as_str().into(), user.into(), agent.into()]).await.map(drop)
+        self.script(
+            AGAIN,
+            vec![
+                micros(due).into(),
+                noted.thread.as_str().into(),
+                user.into(),
+                agent.into(),
+            ],
+        )
+        .await
+        .map(drop)
     }
 
     async fn give_back(&self, noted: &Noted) -> Result<(), StoreError> {
         let (user, agent) = key(&noted.scope);
-        self.release(GIVE_BACK, vec![noted.thread.as_str().into(), user.into(), agent.into()]).await
+        self.release(
+            GIVE_BACK,
+            vec![noted.thread.as_str().into(), user.into(), agent.into()],
+        )
+        .await
     }
 
     async fn hurry(&self, thread: &ThreadId, due: DateTime<Utc>) -> Result<(), StoreError> {
-        self.script(HURRY, vec![micros(due).into(), thread.as_str().into()]).await.map(drop)
+        self.script(HURRY, vec![micros(due).into(), thread.as_str().into()])
+            .await
+            .map(drop)
     }
 
     async fn forget_thread(&self, thread: &ThreadId) -> Result<(), StoreError> {
@@ -147,7 +260,10 @@ impl MemoryStore for SqlMemoryStore {
 
 type Done<'a, T> = BoxFuture<'a, Result<T, TxError<StoreError>>>;
 
-fn script<'a>(tx: &'a DatabaseTransaction, (sql, values): &'a (&'static str, Vec<sea_orm::Value>)) -> Done<'a, Vec<QueryResult>> {
+fn script<'a>(
+    tx: &'a DatabaseTransaction,
+    (sql, values): &'a (&'static str, Vec<sea_orm::Value>),
+) -> Done<'a, Vec<QueryResult>> {
     Box::pin(async move {
         let mut script = Script::new(tx);
         script.add_values(sql, values.clone());
@@ -156,21 +272,41 @@ fn script<'a>(tx: &'a DatabaseTransaction, (sql, values): &'a (&'static str, Vec
 }
 
 /// Removes what is known of a thread's news.
-pub(crate) async fn forget_news_of(tx: &DatabaseTransaction, thread: &ThreadId) -> Result<(), DbErr> {
-    memory_news::Entity::delete_many().filter(memory_news::Column::ThreadId.eq(thread.as_str())).exec(tx).await.map(drop)
+pub(crate) async fn forget_news_of(
+    tx: &DatabaseTransaction,
+    thread: &ThreadId,
+) -> Result<(), DbErr> {
+    memory_news::Entity::delete_many()
+        .filter(memory_news::Column::ThreadId.eq(thread.as_str()))
+        .exec(tx)
+        .await
+        .map(drop)
 }
 
 fn stored(row: memory::Model) -> Result<Stored, DbErr> {
-    let document: MemoryDocument =
-        from_json(&row.document_json).map_err(|reason| DbErr::Type(format!("the memory of {} is damaged: {reason}", row.user_id)))?;
-    Ok(Stored { document: MemoryDocument { revision: row.revision, ..document }, edits: row.edits })
+    let document: MemoryDocument = from_json(&row.document_json).map_err(|reason| {
+        DbErr::Type(format!(
+            "the memory of {} is damaged: {reason}",
+            row.user_id
+        ))
+    })?;
+    Ok(Stored {
+        document: MemoryDocument {
+            revision: row.revision,
+            ..document
+        },
+        edits: row.edits,
+    })
 }
 
 fn noted(row: &QueryResult) -> Result<(i64, Noted), DbErr> {
     let thread: String = row.try_get_by_index(1)?;
     let agent: String = row.try_get_by_index(3)?;
     let noted = Noted {
-        scope: MemoryScope { user: row.try_get_by_index(2)?, agent: Some(agent).filter(|agent| !agent.is_empty()) },
+        scope: MemoryScope {
+            user: row.try_get_by_index(2)?,
+            agent: Some(agent).filter(|agent| !agent.is_empty()),
+        },
         thread: ThreadId::parse(thread).map_err(|error| DbErr::Type(error.to_string()))?,
         watermark: row.try_get_by_index(4)?,
         number: row.try_get_by_index(5)?,

@@ -28,7 +28,10 @@ impl SqlOperationsStore {
 impl OperationsStore for SqlOperationsStore {
     async fn runs(&self, statuses: &[RunStatus], limit: usize) -> Result<Vec<RunLine>, StoreError> {
         let backend = self.db.reads().get_database_backend();
-        let words: Vec<_> = statuses.iter().map(|status| format!("'{status}'")).collect();
+        let words: Vec<_> = statuses
+            .iter()
+            .map(|status| format!("'{status}'"))
+            .collect();
         if words.is_empty() {
             return Ok(Vec::new());
         }
@@ -44,7 +47,12 @@ impl OperationsStore for SqlOperationsStore {
             words = words.join(", "),
         );
         let limit = Value::from(i64::try_from(limit).unwrap_or(i64::MAX));
-        let rows = read(self.db.reads().query_all_raw(Statement::from_sql_and_values(backend, sql, [limit])).await)?;
+        let rows = read(
+            self.db
+                .reads()
+                .query_all_raw(Statement::from_sql_and_values(backend, sql, [limit]))
+                .await,
+        )?;
         read(rows.iter().map(line).collect())
     }
 }
@@ -56,13 +64,16 @@ fn line(row: &QueryResult) -> Result<RunLine, DbErr> {
         thread_id: row.try_get("", "thread_id")?,
         user_id: row.try_get("", "user_id")?,
         assistant: row.try_get("", "assistant_id")?,
-        status: RunStatus::parse(&status).ok_or_else(|| DbErr::Type(format!("unknown status {status:?}")))?,
+        status: RunStatus::parse(&status)
+            .ok_or_else(|| DbErr::Type(format!("unknown status {status:?}")))?,
         attempt: row.try_get("", "attempt")?,
         losses: row.try_get("", "losses")?,
         owner: row.try_get("", "owner")?,
         owner_lives: row.try_get::<i64>("", "lives")? > 0,
         waits_behind: row.try_get::<i64>("", "before_it")? > 0,
-        told_to_stop: row.try_get::<Option<String>>("", "cancel_action")?.is_some(),
+        told_to_stop: row
+            .try_get::<Option<String>>("", "cancel_action")?
+            .is_some(),
         created_at: moment(row.try_get("", "created_at")?),
         updated_at: moment(row.try_get("", "updated_at")?),
     })

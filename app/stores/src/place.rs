@@ -26,7 +26,10 @@ pub struct PlaceLimits {
 
 impl Default for PlaceLimits {
     fn default() -> Self {
-        Self { dial: Duration::from_secs(5), rest: Duration::from_secs(1) }
+        Self {
+            dial: Duration::from_secs(5),
+            rest: Duration::from_secs(1),
+        }
     }
 }
 
@@ -36,7 +39,8 @@ const FAREWELL: Duration = Duration::from_millis(50);
 
 /// Ends the session that held the lock before, should the server not know that it is gone.
 const END_FORMER: &str = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = $1 AND backend_start::text = $2";
-const OWN_SESSION: &str = "SELECT pid, backend_start::text FROM pg_stat_activity WHERE pid = pg_backend_pid()";
+const OWN_SESSION: &str =
+    "SELECT pid, backend_start::text FROM pg_stat_activity WHERE pid = pg_backend_pid()";
 
 /// Keeps a place by a lock of its one connection: whoever connects takes the lock again.
 #[derive(Debug, Clone)]
@@ -49,7 +53,12 @@ pub(crate) struct Keeper {
 
 impl Keeper {
     /// Takes the place, for this process alone or beside others. What [`Keeper::hold`] says of it first is whether it did.
-    pub(crate) fn new(options: PgConnectOptions, schema: Option<&str>, exclusive: bool, limits: PlaceLimits) -> Self {
+    pub(crate) fn new(
+        options: PgConnectOptions,
+        schema: Option<&str>,
+        exclusive: bool,
+        limits: PlaceLimits,
+    ) -> Self {
         let lock = Arc::new(SessionLock::new(schema, exclusive));
         let taking = lock.clone();
         let pool = asked_when_rested()
@@ -60,7 +69,8 @@ impl Keeper {
             .after_release(move |connection, _| {
                 Box::pin(async move {
                     let rest = tokio::time::timeout(limits.rest, connection.ping()).await;
-                    rest.unwrap_or(Err(sqlx::Error::PoolTimedOut)).map(|()| true)
+                    rest.unwrap_or(Err(sqlx::Error::PoolTimedOut))
+                        .map(|()| true)
                 })
             })
             .after_connect(move |connection, _| {
@@ -69,7 +79,12 @@ impl Keeper {
             })
             .connect_lazy_with(options);
         let reads = SqlxPostgresConnector::from_sqlx_postgres_pool(pool.clone());
-        Self { writes: Writes::direct(reads.clone()), reads, pool, lock }
+        Self {
+            writes: Writes::direct(reads.clone()),
+            reads,
+            pool,
+            lock,
+        }
     }
 
     pub(crate) fn reads(&self) -> &DatabaseConnection {
@@ -90,7 +105,8 @@ impl Keeper {
             }
             Ok(self.lock.judge())
         };
-        held.await.map_err(|error: sqlx::Error| Fault::from(&error).into())
+        held.await
+            .map_err(|error: sqlx::Error| Fault::from(&error).into())
     }
 }
 
@@ -114,9 +130,19 @@ struct Held {
 
 impl SessionLock {
     fn new(schema: Option<&str>, exclusive: bool) -> Self {
-        let lock = if exclusive { "pg_try_advisory_lock" } else { "pg_try_advisory_lock_shared" };
-        let take = format!("SELECT {lock}(hashtextextended('deerflow:' || COALESCE(current_schema(), $1), 0))");
-        Self { take, schema: schema.unwrap_or_default().to_owned(), state: Mutex::default() }
+        let lock = if exclusive {
+            "pg_try_advisory_lock"
+        } else {
+            "pg_try_advisory_lock_shared"
+        };
+        let take = format!(
+            "SELECT {lock}(hashtextextended('deerflow:' || COALESCE(current_schema(), $1), 0))"
+        );
+        Self {
+            take,
+            schema: schema.unwrap_or_default().to_owned(),
+            state: Mutex::default(),
+        }
     }
 
     /// For a new connection. One without the lock is of use, too: it tells who asks.
@@ -127,8 +153,14 @@ impl SessionLock {
             // Kept until another session has the lock: it may take several connections to end this one.
             state.session.clone()
         };
-        let Some((process, since)) = former else { return self.take(connection).await };
-        sqlx::query(END_FORMER).bind(process).bind(since).execute(&mut *connection).await?;
+        let Some((process, since)) = former else {
+            return self.take(connection).await;
+        };
+        sqlx::query(END_FORMER)
+            .bind(process)
+            .bind(since)
+            .execute(&mut *connection)
+            .await?;
         for _ in 0..FAREWELLS {
             self.take(connection).await?;
             if self.state.lock().held {
@@ -140,7 +172,10 @@ impl SessionLock {
     }
 
     async fn take(&self, connection: &mut PgConnection) -> Result<(), sqlx::Error> {
-        let taken: bool = sqlx::query_scalar(sqlx::AssertSqlSafe(self.take.clone())).bind(&self.schema).fetch_one(&mut *connection).await?;
+        let taken: bool = sqlx::query_scalar(sqlx::AssertSqlSafe(self.take.clone()))
+            .bind(&self.schema)
+            .fetch_one(&mut *connection)
+            .await?;
         if taken {
             let own = sqlx::query(OWN_SESSION).fetch_one(connection).await?;
             let mut state = self.state.lock();

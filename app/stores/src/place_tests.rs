@@ -10,7 +10,10 @@ use sqlx::{Connection, Executor, PgConnection};
 use crate::{Database, OpenError, PlaceLimits, PostgresConfig, SqlNodeStore};
 
 fn url() -> String {
-    #[expect(clippy::disallowed_methods, reason = "tests have no configuration to ask")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "tests have no configuration to ask"
+    )]
     let url = std::env::var("DEERFLOW_TEST_POSTGRES_URL");
     url.expect("set DEERFLOW_TEST_POSTGRES_URL to a scratch database; the tests make schemas in it")
 }
@@ -24,10 +27,27 @@ const LEASE: Duration = Duration::from_secs(600);
 async fn open(schema: &str, exclusive: bool, fresh: bool) -> Result<Database, OpenError> {
     if fresh {
         let mut direct = PgConnection::connect(&url()).await.unwrap();
-        direct.execute(sqlx::AssertSqlSafe(format!("DROP SCHEMA IF EXISTS {schema} CASCADE"))).await.unwrap();
+        direct
+            .execute(sqlx::AssertSqlSafe(format!(
+                "DROP SCHEMA IF EXISTS {schema} CASCADE"
+            )))
+            .await
+            .unwrap();
     }
-    let config = PostgresConfig { url: url().into(), schema: Some(schema.to_owned()), max_connections: 1, exclusive };
-    Database::open_postgres(&config, PlaceLimits { dial: SLOW, rest: SLOW }).await
+    let config = PostgresConfig {
+        url: url().into(),
+        schema: Some(schema.to_owned()),
+        max_connections: 1,
+        exclusive,
+    };
+    Database::open_postgres(
+        &config,
+        PlaceLimits {
+            dial: SLOW,
+            rest: SLOW,
+        },
+    )
+    .await
 }
 
 /// Cuts the session that keeps the place, as a server or a network does.
@@ -75,7 +95,10 @@ async fn a_place_that_another_process_took_meanwhile_is_lost_until_that_one_ends
     assert_eq!(db.hold().await, Ok(Hold::Lost));
     cut(&other).await;
     assert_eq!(db.hold().await, Ok(Hold::Retaken));
-    assert_eq!(other.hold().await.map_or(Hold::Lost, |hold| hold), Hold::Lost);
+    assert_eq!(
+        other.hold().await.map_or(Hold::Lost, |hold| hold),
+        Hold::Lost
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

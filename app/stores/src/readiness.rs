@@ -26,7 +26,10 @@ pub struct DatabaseReadiness {
 impl DatabaseReadiness {
     /// Probes `db` in the name of `process`, which must be of one process only.
     pub fn new(db: Database, process: &str) -> Self {
-        Self { db, row: format!("probe-{process}") }
+        Self {
+            db,
+            row: format!("probe-{process}"),
+        }
     }
 }
 
@@ -40,7 +43,16 @@ impl ReadinessProbe for DatabaseReadiness {
         let writes = self.db.writes();
         let was_full = writes.was_full();
         // As a creation, for a probe that the last of the space lets through would say nothing about those.
-        writes.run_as(Class::Creation, Trial { row: self.row.clone(), takes_space: was_full }, trial).await?;
+        writes
+            .run_as(
+                Class::Creation,
+                Trial {
+                    row: self.row.clone(),
+                    takes_space: was_full,
+                },
+                trial,
+            )
+            .await?;
         if was_full {
             writes.set_was_full(false);
         }
@@ -59,14 +71,25 @@ struct Trial {
 }
 
 /// Adds a row that nobody sees and deletes it in the same transaction.
-fn trial<'a>(tx: &'a DatabaseTransaction, trial: &'a Trial) -> BoxFuture<'a, Result<(), TxError<NotReady>>> {
+fn trial<'a>(
+    tx: &'a DatabaseTransaction,
+    trial: &'a Trial,
+) -> BoxFuture<'a, Result<(), TxError<NotReady>>> {
     Box::pin(async move {
         let backend = tx.get_database_backend();
         if trial.takes_space {
             take_space(tx, &trial.row).await?;
         }
-        for sql in ["INSERT INTO nodes (node_id, since, lease_until) VALUES ($1, 0, 0)", "DELETE FROM nodes WHERE node_id = $1"] {
-            tx.execute_raw(Statement::from_sql_and_values(backend, sql, [trial.row.as_str().into()])).await?;
+        for sql in [
+            "INSERT INTO nodes (node_id, since, lease_until) VALUES ($1, 0, 0)",
+            "DELETE FROM nodes WHERE node_id = $1",
+        ] {
+            tx.execute_raw(Statement::from_sql_and_values(
+                backend,
+                sql,
+                [trial.row.as_str().into()],
+            ))
+            .await?;
         }
         Ok(())
     })
@@ -74,10 +97,21 @@ fn trial<'a>(tx: &'a DatabaseTransaction, trial: &'a Trial) -> BoxFuture<'a, Res
 
 /// Has the database grow by about a megabyte, and takes that back.
 async fn take_space(tx: &DatabaseTransaction, row: &str) -> Result<(), TxError<NotReady>> {
-    let table: String = row.chars().map(|letter| if letter.is_ascii_alphanumeric() { letter } else { '_' }).collect();
+    let table: String = row
+        .chars()
+        .map(|letter| {
+            if letter.is_ascii_alphanumeric() {
+                letter
+            } else {
+                '_'
+            }
+        })
+        .collect();
     let inner = tx.begin().await?;
     let grow = match inner.get_database_backend() {
-        DbBackend::Postgres => format!("CREATE TABLE \"{table}\" AS SELECT repeat('x', 1900) AS filling FROM generate_series(1, 550)"),
+        DbBackend::Postgres => format!(
+            "CREATE TABLE \"{table}\" AS SELECT repeat('x', 1900) AS filling FROM generate_series(1, 550)"
+        ),
         _ => format!("CREATE TABLE \"{table}\" AS SELECT zeroblob(1048576) AS filling"),
     };
     inner.execute_unprepared(&grow).await?;
@@ -108,7 +142,9 @@ impl ReadinessProbe for FolderReadiness {
 
     async fn probe(&self) -> Result<(), NotReady> {
         let (folder, kind) = (self.folder.clone(), self.kind);
-        let written = tokio::task::spawn_blocking(move || write_trial(&folder).map_err(|error| reason(kind, &folder, &error)));
+        let written = tokio::task::spawn_blocking(move || {
+            write_trial(&folder).map_err(|error| reason(kind, &folder, &error))
+        });
         written.await.unwrap_or_else(|error| {
             tracing::error!(%error, "a trial write did not end");
             Err(NotReady::WriteFailed)
@@ -127,7 +163,9 @@ pub(crate) fn reason(kind: StoredFile, folder: &Path, error: &io::Error) -> NotR
     match error.kind() {
         _ if is_full(error) => NotReady::DiskFull,
         io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => NotReady::Removed(kind),
-        io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::PermissionDenied => NotReady::FolderNotWritable(kind),
+        io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::PermissionDenied => {
+            NotReady::FolderNotWritable(kind)
+        }
         _ => NotReady::WriteFailed,
     }
 }

@@ -23,7 +23,11 @@ pub(crate) struct Reserve {
 impl Reserve {
     /// The reserve in `directory`, of `size` bytes when whole, with what a former process left of it. A size of 0 removes the file.
     pub(crate) fn open(directory: &Path, size: u64) -> io::Result<Self> {
-        let mut reserve = Self { path: directory.join(RESERVE_FILE), size, held: 0 };
+        let mut reserve = Self {
+            path: directory.join(RESERVE_FILE),
+            size,
+            held: 0,
+        };
         match std::fs::metadata(&reserve.path) {
             Ok(_) if size == 0 => std::fs::remove_file(&reserve.path)?,
             // A file of a certain length may still be without blocks.
@@ -55,13 +59,21 @@ impl Reserve {
             return Ok(u64::MAX >> 1);
         }
         // What is kept for the superuser is of no use to others.
-        let blocks = if rustix::process::geteuid().is_root() { found.f_bfree } else { found.f_bavail };
+        let blocks = if rustix::process::geteuid().is_root() {
+            found.f_bfree
+        } else {
+            found.f_bavail
+        };
         Ok(blocks.saturating_mul(found.f_frsize))
     }
 
     /// Makes it hold `bytes`, provided that `spare` bytes more could be allocated at the same time. Changes nothing on an error.
     pub(crate) fn hold(&mut self, bytes: u64, spare: u64) -> io::Result<()> {
-        let file = OpenOptions::new().create(true).truncate(false).write(true).open(&self.path)?;
+        let file = OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .open(&self.path)?;
         if let Err(error) = allocate(&file, bytes + spare) {
             file.set_len(self.held)?;
             return Err(error);
@@ -126,7 +138,10 @@ mod tests {
     const SIZE: u64 = 1 << 20;
 
     fn blocks(directory: &Path) -> u64 {
-        std::fs::metadata(directory.join(RESERVE_FILE)).unwrap().blocks() * 512
+        std::fs::metadata(directory.join(RESERVE_FILE))
+            .unwrap()
+            .blocks()
+            * 512
     }
 
     #[test]
@@ -137,7 +152,10 @@ mod tests {
         reserve.hold(SIZE, SIZE).unwrap();
         assert!(blocks(directory.path()) >= SIZE);
         assert_eq!(Reserve::open(directory.path(), SIZE).unwrap().held(), SIZE);
-        assert_eq!(Reserve::open(directory.path(), SIZE / 2).unwrap().held(), SIZE / 2);
+        assert_eq!(
+            Reserve::open(directory.path(), SIZE / 2).unwrap().held(),
+            SIZE / 2
+        );
         assert!(reserve.release().unwrap());
         assert_eq!((blocks(directory.path()), reserve.held()), (0, 0));
         assert!(!reserve.release().unwrap());
@@ -153,7 +171,15 @@ mod tests {
         let beyond = reserve.free().unwrap() + (64 << 30);
         assert!(reserve.hold(beyond, 0).is_err());
         assert!(reserve.try_out(beyond).is_err());
-        assert_eq!((reserve.held(), std::fs::metadata(directory.path().join(RESERVE_FILE)).unwrap().len()), (SIZE, SIZE));
+        assert_eq!(
+            (
+                reserve.held(),
+                std::fs::metadata(directory.path().join(RESERVE_FILE))
+                    .unwrap()
+                    .len()
+            ),
+            (SIZE, SIZE)
+        );
     }
 
     #[test]

@@ -2,7 +2,9 @@
 
 use std::borrow::Cow;
 
-use sea_orm::{ConnectionTrait, DbBackend, DbErr, QueryResult, Statement, StatementBuilder, Value, Values};
+use sea_orm::{
+    ConnectionTrait, DbBackend, DbErr, QueryResult, Statement, StatementBuilder, Value, Values,
+};
 
 /// Rows per statement, far below the limits of both databases on values.
 const ROWS_PER_INSERT: usize = 500;
@@ -17,7 +19,10 @@ pub(crate) struct Script {
 impl Script {
     /// An empty script for this database.
     pub(crate) fn new(db: &impl ConnectionTrait) -> Self {
-        Self { backend: db.get_database_backend(), statements: Vec::new() }
+        Self {
+            backend: db.get_database_backend(),
+            statements: Vec::new(),
+        }
     }
 
     /// Adds a statement with a `?` for each value.
@@ -33,11 +38,19 @@ impl Script {
     /// Adds a statement of the query builder.
     pub(crate) fn add_built(&mut self, statement: &impl StatementBuilder) {
         let Statement { sql, values, .. } = self.backend.build(statement);
-        self.statements.push((sql.into(), values.map(|Values(values)| values).unwrap_or_default()));
+        self.statements.push((
+            sql.into(),
+            values.map(|Values(values)| values).unwrap_or_default(),
+        ));
     }
 
     /// Adds inserts of rows: `into` names table and columns, `row` is one row's list of values in parentheses.
-    pub(crate) fn add_rows(&mut self, into: &str, row: &str, rows: impl IntoIterator<Item = Vec<Value>>) {
+    pub(crate) fn add_rows(
+        &mut self,
+        into: &str,
+        row: &str,
+        rows: impl IntoIterator<Item = Vec<Value>>,
+    ) {
         let mut rows = rows.into_iter().peekable();
         while rows.peek().is_some() {
             let mut sql = format!("INSERT INTO {into} VALUES ");
@@ -52,7 +65,11 @@ impl Script {
     }
 
     fn add_text(&mut self, sql: Cow<'static, str>, values: Vec<Value>) {
-        let sql = if self.backend == DbBackend::Postgres { numbered(&sql).into() } else { sql };
+        let sql = if self.backend == DbBackend::Postgres {
+            numbered(&sql).into()
+        } else {
+            sql
+        };
         self.statements.push((sql, values));
     }
 
@@ -63,13 +80,23 @@ impl Script {
             return Ok(Vec::new());
         }
         if backend == DbBackend::Sqlite {
-            let sql = self.statements.iter().map(|(sql, _)| sql.as_ref()).collect::<Vec<_>>().join(";");
+            let sql = self
+                .statements
+                .iter()
+                .map(|(sql, _)| sql.as_ref())
+                .collect::<Vec<_>>()
+                .join(";");
             let values = self.statements.into_iter().flat_map(|(_, values)| values);
-            return tx.query_all_raw(Statement::from_sql_and_values(backend, sql, values)).await;
+            return tx
+                .query_all_raw(Statement::from_sql_and_values(backend, sql, values))
+                .await;
         }
         let mut rows = Vec::new();
         for (sql, values) in self.statements {
-            rows.extend(tx.query_all_raw(Statement::from_sql_and_values(backend, sql, values)).await?);
+            rows.extend(
+                tx.query_all_raw(Statement::from_sql_and_values(backend, sql, values))
+                    .await?,
+            );
         }
         Ok(rows)
     }
@@ -93,8 +120,14 @@ pub(crate) fn tagged<'a>(rows: &'a [QueryResult], tag: &'a str) -> Option<&'a Qu
 }
 
 /// The rows with this tag.
-pub(crate) fn all_tagged<'a>(rows: &'a [QueryResult], tag: &'a str) -> impl Iterator<Item = &'a QueryResult> {
-    rows.iter().filter(move |row| row.try_get_by_index::<String>(0).is_ok_and(|found| found == tag))
+pub(crate) fn all_tagged<'a>(
+    rows: &'a [QueryResult],
+    tag: &'a str,
+) -> impl Iterator<Item = &'a QueryResult> {
+    rows.iter().filter(move |row| {
+        row.try_get_by_index::<String>(0)
+            .is_ok_and(|found| found == tag)
+    })
 }
 
 #[cfg(test)]
@@ -107,23 +140,50 @@ mod tests {
 
     #[test]
     fn placeholders_are_numbered_in_order() {
-        assert_eq!(numbered("INSERT INTO t VALUES (?, ?),(?, 'x')"), "INSERT INTO t VALUES ($1, $2),($3, 'x')");
+        assert_eq!(
+            numbered("INSERT INTO t VALUES (?, ?),(?, 'x')"),
+            "INSERT INTO t VALUES ($1, $2),($3, 'x')"
+        );
         assert_eq!(numbered("SELECT 1"), "SELECT 1");
     }
 
     #[tokio::test]
     async fn each_statement_takes_its_own_values_and_the_rows_come_in_order() {
         let tasks = Tasks::new();
-        let db = Database::open(&DatabaseConfig::Memory, &tasks).await.unwrap();
+        let db = Database::open(&DatabaseConfig::Memory, &tasks)
+            .await
+            .unwrap();
         let tx = db.reads().begin().await.unwrap();
         let mut script = Script::new(&tx);
         script.add("CREATE TABLE t (a BIGINT, b TEXT)", []);
-        script.add_rows("t (a, b)", "(?, ?)", (0..1_200_i64).map(|n| vec![n.into(), format!("text {n}").into()]));
-        script.add("UPDATE t SET b = ? WHERE a = ? RETURNING 'changed', b", ["new".into(), 700_i64.into()]);
-        script.add("SELECT 'count', COUNT(*) FROM t WHERE a >= ?", [200_i64.into()]);
+        script.add_rows(
+            "t (a, b)",
+            "(?, ?)",
+            (0..1_200_i64).map(|n| vec![n.into(), format!("text {n}").into()]),
+        );
+        script.add(
+            "UPDATE t SET b = ? WHERE a = ? RETURNING 'changed', b",
+            ["new".into(), 700_i64.into()],
+        );
+        script.add(
+            "SELECT 'count', COUNT(*) FROM t WHERE a >= ?",
+            [200_i64.into()],
+        );
         let rows = script.run(&tx).await.unwrap();
-        assert_eq!(tagged(&rows, "changed").unwrap().try_get_by_index::<String>(1).unwrap(), "new");
-        assert_eq!(tagged(&rows, "count").unwrap().try_get_by_index::<i64>(1).unwrap(), 1_000);
+        assert_eq!(
+            tagged(&rows, "changed")
+                .unwrap()
+                .try_get_by_index::<String>(1)
+                .unwrap(),
+            "new"
+        );
+        assert_eq!(
+            tagged(&rows, "count")
+                .unwrap()
+                .try_get_by_index::<i64>(1)
+                .unwrap(),
+            1_000
+        );
         assert!(tagged(&rows, "other").is_none());
         tx.rollback().await.unwrap();
     }

@@ -70,12 +70,20 @@ mod tests {
     const MIB: u64 = 1 << 20;
 
     fn space(free: u64, reusable: u64) -> Space {
-        Space { size: 32 * MIB, held: 0, free: free * MIB, reusable: reusable * MIB }
+        Space {
+            size: 32 * MIB,
+            held: 0,
+            free: free * MIB,
+            reusable: reusable * MIB,
+        }
     }
 
     #[test]
     fn only_what_frees_space_goes_on_to_the_last_byte() {
-        let allowed = |free| [Class::Creation, Class::Progress, Class::Release].map(|class| may_go_on(class, free * MIB, 32 * MIB));
+        let allowed = |free| {
+            [Class::Creation, Class::Progress, Class::Release]
+                .map(|class| may_go_on(class, free * MIB, 32 * MIB))
+        };
         assert_eq!(allowed(32), [false, true, true]);
         assert_eq!(allowed(8), [false, true, true]);
         assert_eq!(allowed(7), [false, false, true]);
@@ -86,27 +94,69 @@ mod tests {
     fn a_released_reserve_alone_is_no_space() {
         assert_eq!(space(32, 0).take(), None);
         assert_eq!(space(47, 0).take(), None);
-        assert_eq!(space(48, 0).take(), Some(Take { reserve: 32 * MIB, besides: 16 * MIB }));
+        assert_eq!(
+            space(48, 0).take(),
+            Some(Take {
+                reserve: 32 * MIB,
+                besides: 16 * MIB
+            })
+        );
     }
 
     #[test]
     fn space_inside_of_the_database_counts() {
-        assert_eq!(space(32, 500).take(), Some(Take { reserve: 28 * MIB, besides: 4 * MIB }));
-        assert_eq!(space(20, 500).take(), Some(Take { reserve: 16 * MIB, besides: 4 * MIB }));
+        assert_eq!(
+            space(32, 500).take(),
+            Some(Take {
+                reserve: 28 * MIB,
+                besides: 4 * MIB
+            })
+        );
+        assert_eq!(
+            space(20, 500).take(),
+            Some(Take {
+                reserve: 16 * MIB,
+                besides: 4 * MIB
+            })
+        );
         assert_eq!(space(19, 500).take(), None);
     }
 
     #[test]
     fn a_partial_reserve_grows_and_never_shrinks() {
-        let partial = |free: u64| Space { held: 16 * MIB, ..space(free, 0) }.take();
-        assert_eq!(partial(32), Some(Take { reserve: 32 * MIB, besides: 16 * MIB }));
+        let partial = |free: u64| {
+            Space {
+                held: 16 * MIB,
+                ..space(free, 0)
+            }
+            .take()
+        };
+        assert_eq!(
+            partial(32),
+            Some(Take {
+                reserve: 32 * MIB,
+                besides: 16 * MIB
+            })
+        );
         assert_eq!(partial(10), None);
     }
 
     #[test]
     fn without_a_reserve_headroom_is_enough() {
-        let none = |free: u64| Space { size: 0, ..space(free, 0) }.take();
+        let none = |free: u64| {
+            Space {
+                size: 0,
+                ..space(free, 0)
+            }
+            .take()
+        };
         assert_eq!(none(15), None);
-        assert_eq!(none(16), Some(Take { reserve: 0, besides: 16 * MIB }));
+        assert_eq!(
+            none(16),
+            Some(Take {
+                reserve: 0,
+                besides: 16 * MIB
+            })
+        );
     }
 }

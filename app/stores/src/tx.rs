@@ -39,7 +39,8 @@ impl<E: FromFault> TxError<E> {
 }
 
 /// Work on borrowed arguments, so that it can be done again.
-pub(crate) type Work<A, T, E> = for<'a> fn(&'a DatabaseTransaction, &'a A) -> BoxFuture<'a, Result<T, TxError<E>>>;
+pub(crate) type Work<A, T, E> =
+    for<'a> fn(&'a DatabaseTransaction, &'a A) -> BoxFuture<'a, Result<T, TxError<E>>>;
 
 /// How writes reach the database.
 #[derive(Debug, Clone)]
@@ -65,12 +66,18 @@ const MOST_TRIES: u32 = 5;
 impl Writes {
     /// Writes through the only writer.
     pub(crate) fn queued(queue: WriteQueue) -> Self {
-        Self { way: Way::Queue(queue), was_full: Arc::default() }
+        Self {
+            way: Way::Queue(queue),
+            was_full: Arc::default(),
+        }
     }
 
     /// Writes in a transaction of their own over `connection`.
     pub(crate) fn direct(connection: DatabaseConnection) -> Self {
-        Self { way: Way::Direct(connection), was_full: Arc::default() }
+        Self {
+            way: Way::Direct(connection),
+            was_full: Arc::default(),
+        }
     }
 
     /// Runs `work`, which belongs to something that was accepted before, in one transaction and returns when it is durable.
@@ -104,7 +111,12 @@ impl Writes {
     }
 
     /// Runs `work` of such a class.
-    pub(crate) async fn run_as<A, T, E>(&self, class: Class, args: A, work: Work<A, T, E>) -> Result<T, E>
+    pub(crate) async fn run_as<A, T, E>(
+        &self,
+        class: Class,
+        args: A,
+        work: Work<A, T, E>,
+    ) -> Result<T, E>
     where
         A: Send + Sync + 'static,
         T: Send + 'static,
@@ -123,7 +135,10 @@ impl Writes {
                 }
                 result.map_err(TxError::into_port)
             }
-            Err(_) => Err(E::from_fault(Fault::Unavailable(format!("a write was not confirmed within {} s", WRITE_LIMIT.as_secs())))),
+            Err(_) => Err(E::from_fault(Fault::Unavailable(format!(
+                "a write was not confirmed within {} s",
+                WRITE_LIMIT.as_secs()
+            )))),
         }
     }
 
@@ -146,7 +161,11 @@ impl Writes {
     }
 }
 
-async fn direct<A, T, E>(pool: &DatabaseConnection, args: &A, work: Work<A, T, E>) -> Result<T, TxError<E>> {
+async fn direct<A, T, E>(
+    pool: &DatabaseConnection,
+    args: &A,
+    work: Work<A, T, E>,
+) -> Result<T, TxError<E>> {
     let mut tries = 1;
     loop {
         match direct_once(pool, args, work).await {
@@ -159,7 +178,11 @@ async fn direct<A, T, E>(pool: &DatabaseConnection, args: &A, work: Work<A, T, E
     }
 }
 
-async fn direct_once<A, T, E>(pool: &DatabaseConnection, args: &A, work: Work<A, T, E>) -> Result<T, TxError<E>> {
+async fn direct_once<A, T, E>(
+    pool: &DatabaseConnection,
+    args: &A,
+    work: Work<A, T, E>,
+) -> Result<T, TxError<E>> {
     let tx = pool.begin().await?;
     match work(&tx, args).await {
         Ok(value) => {

@@ -8,8 +8,8 @@ use harness::runtime::actor_context::Owner;
 use harness::runtime::runs::store::{AsideCost, AsideLedger, RunListQuery, StoreError};
 use harness::runtime::runs::{RunCompletionData, RunRecord};
 use sea_orm::{
-    ColumnTrait, ConnectionTrait, DatabaseTransaction, DbErr, EntityTrait, ExprTrait, QueryFilter, QueryOrder, QueryResult, QuerySelect,
-    Statement, Value,
+    ColumnTrait, ConnectionTrait, DatabaseTransaction, DbErr, EntityTrait, ExprTrait, QueryFilter,
+    QueryOrder, QueryResult, QuerySelect, Statement, Value,
 };
 
 use crate::connect::Database;
@@ -32,12 +32,30 @@ impl SqlUsageStore {
     }
 
     /// Rows of one user, or of all, whom the condition in `sql` names.
-    async fn ask(&self, sql: &str, owner: &Owner, values: Vec<Value>) -> Result<Vec<QueryResult>, StoreError> {
+    async fn ask(
+        &self,
+        sql: &str,
+        owner: &Owner,
+        values: Vec<Value>,
+    ) -> Result<Vec<QueryResult>, StoreError> {
         let user = owner.resolve()?;
-        let whose = if user.is_some() { format!("user_id = ${}", values.len() + 1) } else { "TRUE".to_owned() };
+        let whose = if user.is_some() {
+            format!("user_id = ${}", values.len() + 1)
+        } else {
+            "TRUE".to_owned()
+        };
         let values = values.into_iter().chain(user.map(Value::from));
         let backend = self.db.reads().get_database_backend();
-        read(self.db.reads().query_all_raw(Statement::from_sql_and_values(backend, sql.replace("{whose}", &whose), values)).await)
+        read(
+            self.db
+                .reads()
+                .query_all_raw(Statement::from_sql_and_values(
+                    backend,
+                    sql.replace("{whose}", &whose),
+                    values,
+                ))
+                .await,
+        )
     }
 }
 
@@ -58,30 +76,68 @@ const WITHIN: &str = "WHERE created_at >= $1 AND created_at < $2 AND {whose}";
 impl UsageStore for SqlUsageStore {
     async fn counts(&self, owner: &Owner) -> Result<RunCounts, StoreError> {
         let rows = self.ask(COUNTS, owner, vec![]).await?;
-        let Some(row) = rows.first() else { return Ok(RunCounts::default()) };
-        read(counted(row, 0).and_then(|all| Ok(RunCounts { all, active: counted(row, 1)?, failed: counted(row, 2)? })))
+        let Some(row) = rows.first() else {
+            return Ok(RunCounts::default());
+        };
+        read(counted(row, 0).and_then(|all| {
+            Ok(RunCounts {
+                all,
+                active: counted(row, 1)?,
+                failed: counted(row, 2)?,
+            })
+        }))
     }
 
     async fn spent(&self, owner: &Owner) -> Result<Vec<Spent>, StoreError> {
         let sql = format!("{SPENT} FROM model_usage WHERE {{whose}} GROUP BY model ORDER BY model");
-        read(self.ask(&sql, owner, vec![]).await?.iter().map(spent).collect())
+        read(
+            self.ask(&sql, owner, vec![])
+                .await?
+                .iter()
+                .map(spent)
+                .collect(),
+        )
     }
 
     async fn days(&self, window: &Window, owner: &Owner) -> Result<Vec<Day>, StoreError> {
-        let day = format!("(created_at + {}) / {MICROS_OF_A_DAY}", window.ahead.num_microseconds().unwrap_or_default());
-        let within = || vec![Value::from(micros(window.since)), Value::from(micros(window.until))];
-        let runs = format!("SELECT {day} AS day, COUNT(*) FROM runs {WITHIN} GROUP BY 1 ORDER BY 1");
-        let spent_by_day = format!("{SPENT}, {day} AS day FROM model_usage {WITHIN} GROUP BY day, model ORDER BY day, model");
+        let day = format!(
+            "(created_at + {}) / {MICROS_OF_A_DAY}",
+            window.ahead.num_microseconds().unwrap_or_default()
+        );
+        let within = || {
+            vec![
+                Value::from(micros(window.since)),
+                Value::from(micros(window.until)),
+            ]
+        };
+        let runs =
+            format!("SELECT {day} AS day, COUNT(*) FROM runs {WITHIN} GROUP BY 1 ORDER BY 1");
+        let spent_by_day = format!(
+            "{SPENT}, {day} AS day FROM model_usage {WITHIN} GROUP BY day, model ORDER BY day, model"
+        );
         let mut days = Vec::new();
         for row in self.ask(&runs, owner, within()).await? {
-            days.push(read(date(&row, 0).and_then(|date| Ok(Day { date, runs: counted(&row, 1)?, spent: vec![] })))?);
+            days.push(read(date(&row, 0).and_then(|date| {
+                Ok(Day {
+                    date,
+                    runs: counted(&row, 1)?,
+                    spent: vec![],
+                })
+            }))?);
         }
         for row in self.ask(&spent_by_day, owner, within()).await? {
             let (date, spent) = read(date(&row, 6).and_then(|date| Ok((date, spent(&row)?))))?;
             // A day on which no run was accepted may have questions beside runs.
             let at = days.binary_search_by_key(&date, |day| day.date);
             let at = at.unwrap_or_else(|at| {
-                days.insert(at, Day { date, runs: 0, spent: vec![] });
+                days.insert(
+                    at,
+                    Day {
+                        date,
+                        runs: 0,
+                        spent: vec![],
+                    },
+                );
                 at
             });
             days[at].spent.push(spent);
@@ -89,7 +145,11 @@ impl UsageStore for SqlUsageStore {
         Ok(days)
     }
 
-    async fn runs(&self, query: &RunListQuery, owner: &Owner) -> Result<Vec<RunRecord>, StoreError> {
+    async fn runs(
+        &self,
+        query: &RunListQuery,
+        owner: &Owner,
+    ) -> Result<Vec<RunRecord>, StoreError> {
         newest_of_user(&self.db, query, owner).await
     }
 }
@@ -100,8 +160,11 @@ const PAGE: u64 = 500;
 
 fn date(row: &QueryResult, column: usize) -> Result<NaiveDate, DbErr> {
     let day: i64 = row.try_get_by_index(column)?;
-    let date = day.checked_mul(MICROS_OF_A_DAY).and_then(DateTime::from_timestamp_micros);
-    date.map(|date| date.date_naive()).ok_or_else(|| DbErr::Type(format!("{day} is no day")))
+    let date = day
+        .checked_mul(MICROS_OF_A_DAY)
+        .and_then(DateTime::from_timestamp_micros);
+    date.map(|date| date.date_naive())
+        .ok_or_else(|| DbErr::Type(format!("{day} is no day")))
 }
 
 fn counted(row: &QueryResult, column: usize) -> Result<u64, DbErr> {
@@ -114,16 +177,25 @@ fn spent(row: &QueryResult) -> Result<Spent, DbErr> {
         input_tokens: counted(row, 2)?,
         output_tokens: counted(row, 3)?,
         total_tokens: counted(row, 4)?,
-        input_token_details: [(UsageMetadata::CACHE_READ.to_owned(), cached.into())].into_iter().collect(),
+        input_token_details: [(UsageMetadata::CACHE_READ.to_owned(), cached.into())]
+            .into_iter()
+            .collect(),
         ..UsageMetadata::default()
     };
-    Ok(Spent { model: row.try_get_by_index(0)?, runs: counted(row, 1)?, usage })
+    Ok(Spent {
+        model: row.try_get_by_index(0)?,
+        runs: counted(row, 1)?,
+        usage,
+    })
 }
 
 #[async_trait]
 impl AsideLedger for SqlUsageStore {
     async fn book(&self, costs: Vec<AsideCost>) -> Result<(), StoreError> {
-        self.db.writes().run(costs, |tx, costs| Box::pin(book(tx, costs))).await
+        self.db
+            .writes()
+            .run(costs, |tx, costs| Box::pin(book(tx, costs)))
+            .await
     }
 }
 
@@ -135,8 +207,24 @@ async fn book(tx: &DatabaseTransaction, costs: &[AsideCost]) -> Result<(), TxErr
     let mut script = Script::new(tx);
     for cost in costs {
         let [input, output, total, cached] = tokens(&cost.usage);
-        let (id, user, at) = (cost.id.as_str().into(), cost.user_id.clone().into(), micros(cost.created_at).into());
-        script.add(BOOK, [id, user, at, plain(&cost.model).into(), input, output, total, cached]);
+        let (id, user, at) = (
+            cost.id.as_str().into(),
+            cost.user_id.clone().into(),
+            micros(cost.created_at).into(),
+        );
+        script.add(
+            BOOK,
+            [
+                id,
+                user,
+                at,
+                plain(&cost.model).into(),
+                input,
+                output,
+                total,
+                cached,
+            ],
+        );
     }
     script.run(tx).await?;
     Ok(())
@@ -152,7 +240,18 @@ const ADD_USAGE: &str = "\
 pub(crate) fn add_usage(script: &mut Script, run: &str, completion: &RunCompletionData) {
     for (model, usage) in completion.by_model() {
         let (model, [input, output, total, cached]) = (plain(model), tokens(&usage));
-        script.add(ADD_USAGE, [model.clone().into(), model.into(), input, output, total, cached, run.into()]);
+        script.add(
+            ADD_USAGE,
+            [
+                model.clone().into(),
+                model.into(),
+                input,
+                output,
+                total,
+                cached,
+                run.into(),
+            ],
+        );
     }
 }
 
@@ -188,8 +287,13 @@ pub(crate) async fn add_all_usage(db: &impl ConnectionTrait) -> Result<(), DbErr
 /// Input, output, both, and the part of the input that was cached.
 fn tokens(usage: &UsageMetadata) -> [Value; 4] {
     let usage = usage.clone().believable();
-    [usage.input_tokens, usage.output_tokens, usage.total(), usage.cache_read()]
-        .map(|count| i64::try_from(count).unwrap_or(i64::MAX).into())
+    [
+        usage.input_tokens,
+        usage.output_tokens,
+        usage.total(),
+        usage.cache_read(),
+    ]
+    .map(|count| i64::try_from(count).unwrap_or(i64::MAX).into())
 }
 
 #[cfg(test)]
@@ -206,20 +310,47 @@ mod tests {
     #[tokio::test]
     async fn a_database_from_before_these_rows_gets_them_from_its_runs() {
         let tasks = Tasks::new();
-        let db = Database::open(&DatabaseConfig::Memory, &tasks).await.unwrap();
+        let db = Database::open(&DatabaseConfig::Memory, &tasks)
+            .await
+            .unwrap();
         let runs = SqlRunStore::new(db.clone());
-        for (id, used) in [("r1", json!({"a": {"input_tokens": 2, "output_tokens": 1}, "b": 7})), ("r2", json!({"a": {"total_tokens": 4}}))]
-        {
+        for (id, used) in [
+            (
+                "r1",
+                json!({"a": {"input_tokens": 2, "output_tokens": 1}, "b": 7}),
+            ),
+            ("r2", json!({"a": {"total_tokens": 4}})),
+        ] {
             let run = runs.admit(new_run(id, id)).await.unwrap().run;
-            let completion = RunCompletionData { token_usage_by_model: object(used), ..RunCompletionData::default() };
-            let end = RunEnd { completion, ..end_in(RunStatus::Error) };
-            runs.commit(RunCommit { end: Some(end), ..commit_of(&run) }).await.unwrap();
+            let completion = RunCompletionData {
+                token_usage_by_model: object(used),
+                ..RunCompletionData::default()
+            };
+            let end = RunEnd {
+                completion,
+                ..end_in(RunStatus::Error)
+            };
+            runs.commit(RunCommit {
+                end: Some(end),
+                ..commit_of(&run)
+            })
+            .await
+            .unwrap();
         }
         runs.admit(new_run("r3", "r3")).await.unwrap();
         let usage = SqlUsageStore::new(db.clone());
         let before = usage.spent(&Owner::None).await.unwrap();
-        assert_eq!(before.iter().map(|spent| (spent.runs, spent.usage.total())).collect::<Vec<_>>(), [(2, 7), (1, 7)]);
-        db.reads().execute_unprepared("DELETE FROM model_usage").await.unwrap();
+        assert_eq!(
+            before
+                .iter()
+                .map(|spent| (spent.runs, spent.usage.total()))
+                .collect::<Vec<_>>(),
+            [(2, 7), (1, 7)]
+        );
+        db.reads()
+            .execute_unprepared("DELETE FROM model_usage")
+            .await
+            .unwrap();
         add_all_usage(db.reads()).await.unwrap();
         assert_eq!(usage.spent(&Owner::None).await.unwrap(), before);
     }

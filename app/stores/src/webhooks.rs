@@ -5,11 +5,13 @@ use chrono::{DateTime, Utc};
 use futures_util::future::BoxFuture;
 use harness::ids::RunId;
 use harness::runtime::runs::RunRecord;
-use harness::runtime::runs::store::{StoreError, WebhookCall, WebhookDelivery, WebhookLetter, WebhookOutbox};
+use harness::runtime::runs::store::{
+    StoreError, WebhookCall, WebhookDelivery, WebhookLetter, WebhookOutbox,
+};
 use sea_orm::sea_query::{Expr, OnConflict};
 use sea_orm::{
-    ColumnTrait, DatabaseConnection, DatabaseTransaction, DbErr, EntityTrait, ExprTrait, IntoActiveModel, QueryFilter, QueryOrder,
-    QuerySelect,
+    ColumnTrait, DatabaseConnection, DatabaseTransaction, DbErr, EntityTrait, ExprTrait,
+    IntoActiveModel, QueryFilter, QueryOrder, QuerySelect,
 };
 
 use crate::connect::Database;
@@ -29,13 +31,23 @@ pub struct SqlWebhookOutbox {
 impl SqlWebhookOutbox {
     /// A view of `db`.
     pub fn new(db: &Database) -> Self {
-        Self { reads: db.reads().clone(), writes: db.writes().clone() }
+        Self {
+            reads: db.reads().clone(),
+            writes: db.writes().clone(),
+        }
     }
 }
 
 /// Keeps the call of an end that was just written.
-pub(crate) async fn keep_call(tx: &DatabaseTransaction, ended: &str, at: i64, call: &WebhookCall) -> Result<(), DbErr> {
-    let Some(row) = run::Entity::find_by_id(ended).one(tx).await? else { return Ok(()) };
+pub(crate) async fn keep_call(
+    tx: &DatabaseTransaction,
+    ended: &str,
+    at: i64,
+    call: &WebhookCall,
+) -> Result<(), DbErr> {
+    let Some(row) = run::Entity::find_by_id(ended).one(tx).await? else {
+        return Ok(());
+    };
     let row = webhook::Model {
         run_id: ended.to_owned(),
         run_json: json_text(&record(row)?),
@@ -47,28 +59,57 @@ pub(crate) async fn keep_call(tx: &DatabaseTransaction, ended: &str, at: i64, ca
         died_at: None,
         last_error: None,
     };
-    let insert = webhook::Entity::insert(row.into_active_model()).on_conflict(OnConflict::new().do_nothing().to_owned());
+    let insert = webhook::Entity::insert(row.into_active_model())
+        .on_conflict(OnConflict::new().do_nothing().to_owned());
     insert.exec_without_returning(tx).await?;
     Ok(())
 }
 
 #[async_trait]
 impl WebhookOutbox for SqlWebhookOutbox {
-    async fn due(&self, now: DateTime<Utc>, leased_until: DateTime<Utc>, limit: usize) -> Result<Vec<WebhookDelivery>, StoreError> {
+    async fn due(
+        &self,
+        now: DateTime<Utc>,
+        leased_until: DateTime<Utc>,
+        limit: usize,
+    ) -> Result<Vec<WebhookDelivery>, StoreError> {
         let is_due = webhook::Column::DueAt.lte(micros(now));
         // Nothing is written while there is none.
-        if read(webhook::Entity::find().filter(is_due).limit(1).one(&self.reads).await)?.is_none() {
+        if read(
+            webhook::Entity::find()
+                .filter(is_due)
+                .limit(1)
+                .one(&self.reads)
+                .await,
+        )?
+        .is_none()
+        {
             return Ok(Vec::new());
         }
-        self.writes.release((micros(now), micros(leased_until), limit as u64), lease).await
+        self.writes
+            .release((micros(now), micros(leased_until), limit as u64), lease)
+            .await
     }
 
     async fn delivered(&self, run: &RunId) -> Result<(), StoreError> {
-        self.writes.release(run.clone(), |tx, run| Box::pin(forget(tx, run))).await
+        self.writes
+            .release(run.clone(), |tx, run| Box::pin(forget(tx, run)))
+            .await
     }
 
-    async fn failed(&self, runs: &[RunId], error: &str, again_at: Option<DateTime<Utc>>, at: DateTime<Utc>) -> Result<(), StoreError> {
-        let failure = Failure { runs: runs.to_vec(), error: plain(error), again: again_at.map(micros), at: micros(at) };
+    async fn failed(
+        &self,
+        runs: &[RunId],
+        error: &str,
+        again_at: Option<DateTime<Utc>>,
+        at: DateTime<Utc>,
+    ) -> Result<(), StoreError> {
+        let failure = Failure {
+            runs: runs.to_vec(),
+            error: plain(error),
+            again: again_at.map(micros),
+            at: micros(at),
+        };
         self.writes.release(failure, put_off).await
     }
 
@@ -76,16 +117,28 @@ impl WebhookOutbox for SqlWebhookOutbox {
         if runs.is_empty() {
             return Ok(());
         }
-        self.writes.release((runs.to_vec(), micros(at)), put_back).await
+        self.writes
+            .release((runs.to_vec(), micros(at)), put_back)
+            .await
     }
 
-    async fn letters(&self, only_dead: bool, limit: usize) -> Result<Vec<WebhookLetter>, StoreError> {
+    async fn letters(
+        &self,
+        only_dead: bool,
+        limit: usize,
+    ) -> Result<Vec<WebhookLetter>, StoreError> {
         let mut select = webhook::Entity::find();
         if only_dead {
             select = select.filter(webhook::Column::DueAt.is_null());
         }
-        let select = select.order_by_desc(webhook::Column::EndedAt).order_by_desc(webhook::Column::RunId).limit(limit as u64);
-        Ok(read(select.all(&self.reads).await)?.into_iter().filter_map(letter).collect())
+        let select = select
+            .order_by_desc(webhook::Column::EndedAt)
+            .order_by_desc(webhook::Column::RunId)
+            .limit(limit as u64);
+        Ok(read(select.all(&self.reads).await)?
+            .into_iter()
+            .filter_map(letter)
+            .collect())
     }
 
     async fn resend(&self, run: &RunId, at: DateTime<Utc>) -> Result<bool, StoreError> {
@@ -98,7 +151,12 @@ impl WebhookOutbox for SqlWebhookOutbox {
         if read(over.limit(1).one(&self.reads).await)?.is_none() {
             return Ok(0);
         }
-        self.writes.release((micros(before), i64::try_from(most).unwrap_or(i64::MAX)), sweep).await
+        self.writes
+            .release(
+                (micros(before), i64::try_from(most).unwrap_or(i64::MAX)),
+                sweep,
+            )
+            .await
     }
 }
 
@@ -124,7 +182,9 @@ fn letter(row: webhook::Model) -> Option<WebhookLetter> {
             last_error: row.last_error,
         })
     };
-    read().inspect_err(|error| tracing::error!(run_id, error, "a webhook call cannot be read")).ok()
+    read()
+        .inspect_err(|error| tracing::error!(run_id, error, "a webhook call cannot be read"))
+        .ok()
 }
 
 type Done<'a, T> = BoxFuture<'a, Result<T, TxError<StoreError>>>;
@@ -171,9 +231,14 @@ fn lease<'a>(
     (now, until, limit): &'a (i64, i64, u64),
 ) -> BoxFuture<'a, Result<Vec<WebhookDelivery>, TxError<StoreError>>> {
     Box::pin(async move {
-        let due = webhook::Entity::find().filter(webhook::Column::DueAt.lte(*now)).order_by_asc(webhook::Column::DueAt);
+        let due = webhook::Entity::find()
+            .filter(webhook::Column::DueAt.lte(*now))
+            .order_by_asc(webhook::Column::DueAt);
         // On Postgres another process passes over the rows taken here; SQLite has one writer anyway.
-        let due = due.limit(*limit).lock_with_behavior(sea_orm::sea_query::LockType::Update, sea_orm::sea_query::LockBehavior::SkipLocked);
+        let due = due.limit(*limit).lock_with_behavior(
+            sea_orm::sea_query::LockType::Update,
+            sea_orm::sea_query::LockBehavior::SkipLocked,
+        );
         let mut leased = Vec::new();
         for row in due.all(tx).await? {
             match delivery(&row) {
@@ -183,7 +248,9 @@ fn lease<'a>(
         }
         webhook::Entity::update_many()
             .col_expr(webhook::Column::DueAt, Expr::value(*until))
-            .filter(webhook::Column::RunId.is_in(leased.iter().map(|call| call.run.run_id.as_str())))
+            .filter(
+                webhook::Column::RunId.is_in(leased.iter().map(|call| call.run.run_id.as_str())),
+            )
             .exec(tx)
             .await?;
         Ok(leased)
@@ -196,16 +263,33 @@ fn delivery(row: &webhook::Model) -> Result<WebhookDelivery, String> {
         return Err(format!("it tells of {}", run.run_id));
     }
     let tries = u32::try_from(row.tries).map_err(|error| error.to_string())?;
-    Ok(WebhookDelivery { run, call: from_json(&row.call_json)?, ended_at: moment(row.ended_at), tries })
+    Ok(WebhookDelivery {
+        run,
+        call: from_json(&row.call_json)?,
+        ended_at: moment(row.ended_at),
+        tries,
+    })
 }
 
 /// A call that cannot be read is a dead letter: it keeps no others and goes with the rest of those.
-async fn bury(tx: &DatabaseTransaction, row: &webhook::Model, why: &str, now: i64) -> Result<(), DbErr> {
-    tracing::error!(run_id = row.run_id, error = why, "a webhook call cannot be read");
+async fn bury(
+    tx: &DatabaseTransaction,
+    row: &webhook::Model,
+    why: &str,
+    now: i64,
+) -> Result<(), DbErr> {
+    tracing::error!(
+        run_id = row.run_id,
+        error = why,
+        "a webhook call cannot be read"
+    );
     webhook::Entity::update_many()
         .col_expr(webhook::Column::DueAt, Expr::value(Option::<i64>::None))
         .col_expr(webhook::Column::DiedAt, Expr::value(now))
-        .col_expr(webhook::Column::LastError, Expr::value(format!("the call cannot be read: {}", plain(why))))
+        .col_expr(
+            webhook::Column::LastError,
+            Expr::value(format!("the call cannot be read: {}", plain(why))),
+        )
         .filter(webhook::Column::RunId.eq(row.run_id.as_str()))
         .exec(tx)
         .await?;
@@ -221,10 +305,16 @@ fn put_off<'a>(tx: &'a DatabaseTransaction, failure: &'a Failure) -> Done<'a, ()
     Box::pin(async move {
         let died = failure.again.is_none().then_some(failure.at);
         webhook::Entity::update_many()
-            .col_expr(webhook::Column::Tries, Expr::col(webhook::Column::Tries).add(1))
+            .col_expr(
+                webhook::Column::Tries,
+                Expr::col(webhook::Column::Tries).add(1),
+            )
             .col_expr(webhook::Column::DueAt, Expr::value(failure.again))
             .col_expr(webhook::Column::DiedAt, Expr::value(died))
-            .col_expr(webhook::Column::LastError, Expr::value(failure.error.as_str()))
+            .col_expr(
+                webhook::Column::LastError,
+                Expr::value(failure.error.as_str()),
+            )
             .filter(webhook::Column::RunId.is_in(failure.runs.iter().map(RunId::as_str)))
             .exec(tx)
             .await?;
@@ -246,20 +336,53 @@ mod tests {
     #[tokio::test]
     async fn a_call_that_cannot_be_read_is_a_dead_letter_and_keeps_no_others() {
         let tasks = Tasks::new();
-        let db = Database::open(&DatabaseConfig::Memory, &tasks).await.unwrap();
+        let db = Database::open(&DatabaseConfig::Memory, &tasks)
+            .await
+            .unwrap();
         let (runs, outbox) = (SqlRunStore::new(db.clone()), SqlWebhookOutbox::new(&db));
         for (id, thread) in [("bad", "t1"), ("good", "t2")] {
             let made = runs.admit(new_run(id, thread)).await.unwrap().run;
-            let call = WebhookCall { url: "http://h.test/".to_owned(), started_at: at(2), values: None, error: None };
-            let end = RunEnd { webhook: Some(call), ..end_in(RunStatus::Error) };
-            runs.commit(RunCommit { end: Some(end), ..commit_of(&made) }).await.unwrap();
+            let call = WebhookCall {
+                url: "http://h.test/".to_owned(),
+                started_at: at(2),
+                values: None,
+                error: None,
+            };
+            let end = RunEnd {
+                webhook: Some(call),
+                ..end_in(RunStatus::Error)
+            };
+            runs.commit(RunCommit {
+                end: Some(end),
+                ..commit_of(&made)
+            })
+            .await
+            .unwrap();
         }
-        db.reads().execute_unprepared("UPDATE webhook_outbox SET run_json = '{' WHERE run_id = 'bad'").await.unwrap();
+        db.reads()
+            .execute_unprepared("UPDATE webhook_outbox SET run_json = '{' WHERE run_id = 'bad'")
+            .await
+            .unwrap();
         let due = outbox.due(at(9), at(20), 9).await.unwrap();
-        assert_eq!(due.iter().map(|call| &call.run.run_id).collect::<Vec<_>>(), [&run("good")]);
+        assert_eq!(
+            due.iter().map(|call| &call.run.run_id).collect::<Vec<_>>(),
+            [&run("good")]
+        );
         let dead = outbox.letters(true, 9).await.unwrap();
-        assert_eq!((dead.len(), &dead[0].run_id, dead[0].died_at), (1, &run("bad"), Some(at(9))));
-        assert!(dead[0].last_error.as_deref().is_some_and(|error| error.contains("cannot be read")), "{dead:?}");
-        assert_eq!(outbox.due(at(20), at(30), 9).await.map(|calls| calls.len()), Ok(1));
+        assert_eq!(
+            (dead.len(), &dead[0].run_id, dead[0].died_at),
+            (1, &run("bad"), Some(at(9)))
+        );
+        assert!(
+            dead[0]
+                .last_error
+                .as_deref()
+                .is_some_and(|error| error.contains("cannot be read")),
+            "{dead:?}"
+        );
+        assert_eq!(
+            outbox.due(at(20), at(30), 9).await.map(|calls| calls.len()),
+            Ok(1)
+        );
     }
 }

@@ -12,7 +12,10 @@ use harness::runtime::compute::offloading;
 use harness::runtime::fail_points;
 use harness::runtime::tasks::{TaskKind, Tasks, panic_text};
 use metrics::{gauge, histogram};
-use sea_orm::{DatabaseConnection, DatabaseTransaction, DbErr, SqliteTransactionMode, TransactionOptions, TransactionTrait};
+use sea_orm::{
+    DatabaseConnection, DatabaseTransaction, DbErr, SqliteTransactionMode, TransactionOptions,
+    TransactionTrait,
+};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -67,9 +70,15 @@ where
 {
     fn run<'a>(&'a mut self, tx: &'a DatabaseTransaction) -> BoxFuture<'a, Verdict> {
         Box::pin(async move {
-            let result = match AssertUnwindSafe((self.work)(tx, &self.args)).catch_unwind().await {
+            let result = match AssertUnwindSafe((self.work)(tx, &self.args))
+                .catch_unwind()
+                .await
+            {
                 Ok(result) => result,
-                Err(panic) => Err(TxError::Db(Fault::Failed(format!("the write panicked: {}", panic_text(panic.as_ref()))))),
+                Err(panic) => Err(TxError::Db(Fault::Failed(format!(
+                    "the write panicked: {}",
+                    panic_text(panic.as_ref())
+                )))),
             };
             let verdict = match &result {
                 Ok(_) => Verdict::Keep,
@@ -103,7 +112,9 @@ where
             // What it refused may rest on what was undone beside it.
             (_, Err(fault)) => Err(TxError::Db(fault)),
             (Some(result), Ok(())) => result,
-            (None, Ok(())) => Err(TxError::Db(Fault::Failed("the write was forgotten".to_owned()))),
+            (None, Ok(())) => Err(TxError::Db(Fault::Failed(
+                "the write was forgotten".to_owned(),
+            ))),
         };
         // A caller that went away needs no answer.
         let _ = self.caller.send(result);
@@ -111,7 +122,11 @@ where
 }
 
 /// Gives up a connection after a transaction broke, and makes a new one.
-pub(crate) type Reconnect = Box<dyn Fn(DatabaseConnection) -> BoxFuture<'static, Result<DatabaseConnection, DbErr>> + Send + Sync>;
+pub(crate) type Reconnect = Box<
+    dyn Fn(DatabaseConnection) -> BoxFuture<'static, Result<DatabaseConnection, DbErr>>
+        + Send
+        + Sync,
+>;
 
 /// A place in the line before the writer, which figures tell of as long as it is taken.
 struct InLine(Instant);
@@ -152,7 +167,13 @@ impl WriteQueue {
     ) -> Self {
         let (sender, jobs) = mpsc::channel(QUEUE_LENGTH);
         let low = disk.as_ref().map(DiskWatch::low_flag).unwrap_or_default();
-        let writer = Writer { connection, reconnect, disk, is_broken: false, stop: tasks.token().clone() };
+        let writer = Writer {
+            connection,
+            reconnect,
+            disk,
+            is_broken: false,
+            stop: tasks.token().clone(),
+        };
         let served = offloading(async move {
             writer.serve(jobs).await;
             drop(held);
@@ -167,7 +188,12 @@ impl WriteQueue {
     }
 
     /// Queues `work` and waits until it is committed or refused.
-    pub(crate) async fn run<A, T, E>(&self, class: Class, args: A, work: Work<A, T, E>) -> Result<T, TxError<E>>
+    pub(crate) async fn run<A, T, E>(
+        &self,
+        class: Class,
+        args: A,
+        work: Work<A, T, E>,
+    ) -> Result<T, TxError<E>>
     where
         A: Send + Sync + 'static,
         T: Send + 'static,
@@ -175,7 +201,16 @@ impl WriteQueue {
     {
         let (caller, answer) = oneshot::channel();
         let closed = || TxError::Db(Fault::Unavailable("the store is shutting down".to_owned()));
-        let queued: Queued = (InLine::new(), Box::new(Waiting { class, args, work, result: None, caller }));
+        let queued: Queued = (
+            InLine::new(),
+            Box::new(Waiting {
+                class,
+                args,
+                work,
+                result: None,
+                caller,
+            }),
+        );
         self.jobs.send(queued).await.map_err(|_| closed())?;
         answer.await.map_err(|_| closed())?
     }
@@ -241,7 +276,9 @@ impl Writer {
 
     /// Refuses what may not be written now, and gives back the rest.
     fn admit(&mut self, batch: Batch) -> Batch {
-        let Some(disk) = &mut self.disk else { return batch };
+        let Some(disk) = &mut self.disk else {
+            return batch;
+        };
         if let Err(gone) = disk.check_files() {
             batch.into_iter().for_each(|job| job.refuse(gone.clone()));
             return Vec::new();
@@ -275,7 +312,11 @@ impl Writer {
             // Whatever was removed while this was written: nothing is acknowledged that a restart would not find.
             committed = disk.check_files();
         }
-        let mut lacking = committed.as_ref().err().filter(|fault| fault.may_lack_space()).cloned();
+        let mut lacking = committed
+            .as_ref()
+            .err()
+            .filter(|fault| fault.may_lack_space())
+            .cloned();
         let all = lacking.is_some();
         let mut short = Vec::new();
         for job in batch {
@@ -307,7 +348,11 @@ impl Writer {
 
     /// An error here means that nothing of the batch was written.
     async fn transaction(&self, batch: &mut [Box<dyn Job>]) -> Result<(), Fault> {
-        if self.all_together(batch).await? { Ok(()) } else { self.one_by_one(batch).await }
+        if self.all_together(batch).await? {
+            Ok(())
+        } else {
+            self.one_by_one(batch).await
+        }
     }
 
     /// The usual case: nothing is refused. Otherwise everything is undone, and `false` says that the rest must be done again; work
@@ -318,7 +363,9 @@ impl Writer {
         for job in batch {
             if let Verdict::Undo(fault) = job.run(&tx).await {
                 // A full disk can end the transaction by itself; then there is nothing to roll back, and this is why.
-                tx.rollback().await.map_err(|error| fault.unwrap_or_else(|| error.into()))?;
+                tx.rollback()
+                    .await
+                    .map_err(|error| fault.unwrap_or_else(|| error.into()))?;
                 return Ok(alone);
             }
         }
@@ -336,7 +383,10 @@ impl Writer {
             match job.run(&savepoint).await {
                 Verdict::Keep => savepoint.commit().await?,
                 // A full disk can end the whole transaction at once; then there is no savepoint any more, and this is why.
-                Verdict::Undo(fault) => savepoint.rollback().await.map_err(|error| fault.unwrap_or_else(|| error.into()))?,
+                Verdict::Undo(fault) => savepoint
+                    .rollback()
+                    .await
+                    .map_err(|error| fault.unwrap_or_else(|| error.into()))?,
             }
         }
         fail_points::pass("store.written");
@@ -346,7 +396,10 @@ impl Writer {
     }
 
     async fn begin(&self) -> Result<DatabaseTransaction, DbErr> {
-        let immediate = TransactionOptions { sqlite_transaction_mode: Some(SqliteTransactionMode::Immediate), ..Default::default() };
+        let immediate = TransactionOptions {
+            sqlite_transaction_mode: Some(SqliteTransactionMode::Immediate),
+            ..Default::default()
+        };
         self.connection.begin_with_options(immediate).await
     }
 }

@@ -9,14 +9,17 @@ use super::*;
 use crate::{Database, DatabaseConfig, SqlRunStore};
 
 async fn open(directory: &tempfile::TempDir, tasks: &Tasks) -> Database {
-    Database::open(&DatabaseConfig::Sqlite(directory.path().to_owned()), tasks).await.unwrap()
+    Database::open(&DatabaseConfig::Sqlite(directory.path().to_owned()), tasks)
+        .await
+        .unwrap()
 }
 
 /// Lets the file grow to so many pages; more is a full disk to SQLite.
 async fn limit_pages(db: &Database, pages: &'static str) {
     let set: Work<&'static str, (), StoreError> = |tx, pages| {
         Box::pin(async move {
-            tx.execute_unprepared(&format!("PRAGMA max_page_count = {pages}")).await?;
+            tx.execute_unprepared(&format!("PRAGMA max_page_count = {pages}"))
+                .await?;
             Ok(())
         })
     };
@@ -29,33 +32,73 @@ async fn a_full_disk_refuses_what_does_not_fit_keeps_what_was_acknowledged_and_r
     let db = open(&directory, &tasks).await;
     let store = SqlRunStore::new(db.clone());
     limit_pages(&db, "40").await;
-    let admitted = join_all((0..400).map(|n| store.admit(new_run(&format!("r{n}"), &format!("t{n}"))))).await;
+    let admitted =
+        join_all((0..400).map(|n| store.admit(new_run(&format!("r{n}"), &format!("t{n}"))))).await;
     let kept = admitted.iter().filter(|result| result.is_ok()).count();
-    let refused = admitted.iter().filter(|result| matches!(result, Err(AdmitError::Store(StoreError::NotWritable(_))))).count();
-    assert!(kept > 0 && refused > 0 && kept + refused == 400, "{kept} kept, {refused} refused: {:?}", admitted.last());
-    assert_eq!(store.standing(None, &harness::runtime::actor_context::Owner::None).await.unwrap().len(), kept);
+    let refused = admitted
+        .iter()
+        .filter(|result| matches!(result, Err(AdmitError::Store(StoreError::NotWritable(_)))))
+        .count();
+    assert!(
+        kept > 0 && refused > 0 && kept + refused == 400,
+        "{kept} kept, {refused} refused: {:?}",
+        admitted.last()
+    );
+    assert_eq!(
+        store
+            .standing(None, &harness::runtime::actor_context::Owner::None)
+            .await
+            .unwrap()
+            .len(),
+        kept
+    );
     limit_pages(&db, "4294967294").await;
     store.admit(new_run("after", "after")).await.unwrap();
-    assert_eq!(store.standing(None, &harness::runtime::actor_context::Owner::None).await.unwrap().len(), kept + 1);
+    assert_eq!(
+        store
+            .standing(None, &harness::runtime::actor_context::Owner::None)
+            .await
+            .unwrap()
+            .len(),
+        kept + 1
+    );
 }
 
 #[tokio::test]
 async fn work_that_panics_is_undone_and_the_next_is_done() {
     let tasks = Tasks::new();
-    let db = Database::open(&DatabaseConfig::Memory, &tasks).await.unwrap();
+    let db = Database::open(&DatabaseConfig::Memory, &tasks)
+        .await
+        .unwrap();
     let panics: Work<(), (), StoreError> = |tx, ()| {
         Box::pin(async move {
-            tx.execute_unprepared("DELETE FROM seaql_migrations").await?;
+            tx.execute_unprepared("DELETE FROM seaql_migrations")
+                .await?;
             panic!("boom")
         })
     };
     let migrations = || async {
-        let statement = sea_orm::Statement::from_string(sea_orm::DbBackend::Sqlite, "SELECT COUNT(*) FROM seaql_migrations");
-        db.reads().query_one_raw(statement).await.unwrap().unwrap().try_get_by_index::<i64>(0).unwrap()
+        let statement = sea_orm::Statement::from_string(
+            sea_orm::DbBackend::Sqlite,
+            "SELECT COUNT(*) FROM seaql_migrations",
+        );
+        db.reads()
+            .query_one_raw(statement)
+            .await
+            .unwrap()
+            .unwrap()
+            .try_get_by_index::<i64>(0)
+            .unwrap()
     };
     let before = migrations().await;
-    assert_eq!(db.writes().run((), panics).await, Err(StoreError::Failed("the write panicked: boom".to_owned())));
-    SqlRunStore::new(db.clone()).admit(new_run("r1", "t1")).await.unwrap();
+    assert_eq!(
+        db.writes().run((), panics).await,
+        Err(StoreError::Failed("the write panicked: boom".to_owned()))
+    );
+    SqlRunStore::new(db.clone())
+        .admit(new_run("r1", "t1"))
+        .await
+        .unwrap();
     assert_eq!(migrations().await, before);
 }
 
@@ -64,15 +107,26 @@ async fn shutting_down_answers_what_waits_and_refuses_what_comes_later() {
     let (directory, tasks) = (tempfile::tempdir().unwrap(), Tasks::new());
     let db = open(&directory, &tasks).await;
     let store = SqlRunStore::new(db.clone());
-    let waiting = join_all((0..50).map(|n| store.admit(new_run(&format!("r{n}"), &format!("t{n}")))));
+    let waiting =
+        join_all((0..50).map(|n| store.admit(new_run(&format!("r{n}"), &format!("t{n}")))));
     let (answers, ()) = tokio::join!(waiting, tasks.shut_down());
     let kept = answers.iter().filter(|result| result.is_ok()).count();
-    assert!(answers.iter().all(|result| matches!(result, Ok(_) | Err(AdmitError::Store(StoreError::Unavailable(_))))));
-    assert!(matches!(store.admit(new_run("late", "late")).await, Err(AdmitError::Store(StoreError::Unavailable(_)))));
+    assert!(answers.iter().all(|result| matches!(
+        result,
+        Ok(_) | Err(AdmitError::Store(StoreError::Unavailable(_)))
+    )));
+    assert!(matches!(
+        store.admit(new_run("late", "late")).await,
+        Err(AdmitError::Store(StoreError::Unavailable(_)))
+    ));
     drop((store, db));
     let tasks = Tasks::new();
     assert_eq!(
-        SqlRunStore::new(open(&directory, &tasks).await).standing(None, &harness::runtime::actor_context::Owner::None).await.unwrap().len(),
+        SqlRunStore::new(open(&directory, &tasks).await)
+            .standing(None, &harness::runtime::actor_context::Owner::None)
+            .await
+            .unwrap()
+            .len(),
         kept
     );
 }

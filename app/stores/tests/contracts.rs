@@ -8,8 +8,9 @@ use std::time::Duration;
 
 use deerflow_domain::testkit::ThreadStores;
 use deerflow_stores::{
-    Database, DatabaseConfig, JsonlRunEventStore, PlaceLimits, PostgresConfig, SplitCommitStore, SqlAssistantStore, SqlCheckpointer,
-    SqlFeedbackStore, SqlNodeStore, SqlRequestStore, SqlRunEventStore, SqlRunStore, SqlStreamLog, SqlThreadStore, SqlWebhookOutbox,
+    Database, DatabaseConfig, JsonlRunEventStore, PlaceLimits, PostgresConfig, SplitCommitStore,
+    SqlAssistantStore, SqlCheckpointer, SqlFeedbackStore, SqlNodeStore, SqlRequestStore,
+    SqlRunEventStore, SqlRunStore, SqlStreamLog, SqlThreadStore, SqlWebhookOutbox,
 };
 use harness::runtime::tasks::Tasks;
 use harness::testkit::Keep;
@@ -45,22 +46,34 @@ type Opened = (Database, Arc<dyn Keep>);
 async fn sqlite() -> Opened {
     let directory = tempfile::tempdir().unwrap();
     let tasks = Tasks::new();
-    let db = Database::open(&DatabaseConfig::Sqlite(directory.path().to_owned()), &tasks).await.unwrap();
+    let db = Database::open(&DatabaseConfig::Sqlite(directory.path().to_owned()), &tasks)
+        .await
+        .unwrap();
     (db, Arc::new((directory, tasks)))
 }
 
 async fn memory() -> Opened {
     let tasks = Tasks::new();
-    (Database::open(&DatabaseConfig::Memory, &tasks).await.unwrap(), Arc::new(tasks))
+    (
+        Database::open(&DatabaseConfig::Memory, &tasks)
+            .await
+            .unwrap(),
+        Arc::new(tasks),
+    )
 }
 
 /// Runs and threads in SQLite, the journal as JSON lines.
 async fn split() -> ThreadStores {
     let directory = tempfile::tempdir().unwrap();
     let tasks = Tasks::new();
-    let db = Database::open(&DatabaseConfig::Sqlite(directory.path().to_owned()), &tasks).await.unwrap();
+    let db = Database::open(&DatabaseConfig::Sqlite(directory.path().to_owned()), &tasks)
+        .await
+        .unwrap();
     let journal = Arc::new(JsonlRunEventStore::open(&directory.path().join("run_events")).unwrap());
-    let split = Arc::new(SplitCommitStore::new(SqlRunStore::new(db.clone()), journal.clone()));
+    let split = Arc::new(SplitCommitStore::new(
+        SqlRunStore::new(db.clone()),
+        journal.clone(),
+    ));
     let mut stores = over(&db, Arc::new((directory, tasks)));
     stores.threads = Arc::new(SqlThreadStore::new(db).with_journal(journal.clone()));
     stores.runs.commit = split.clone();
@@ -79,12 +92,28 @@ async fn postgres() -> Opened {
     std::thread::current().name().hash(&mut hasher);
     let schema = format!("deerflow_test_{:016x}", hasher.finish());
     let mut direct = sqlx::PgConnection::connect(&url).await.unwrap();
-    direct.execute(sqlx::AssertSqlSafe(format!("DROP SCHEMA IF EXISTS {schema} CASCADE"))).await.unwrap();
+    direct
+        .execute(sqlx::AssertSqlSafe(format!(
+            "DROP SCHEMA IF EXISTS {schema} CASCADE"
+        )))
+        .await
+        .unwrap();
     direct.close().await.unwrap();
-    let config = PostgresConfig { url: url.into(), schema: Some(schema), max_connections: 5, exclusive: false };
+    let config = PostgresConfig {
+        url: url.into(),
+        schema: Some(schema),
+        max_connections: 5,
+        exclusive: false,
+    };
     // A server that is slow now and then has not lost anybody's place.
-    let patient = PlaceLimits { dial: Duration::from_secs(60), rest: Duration::from_secs(60) };
-    (Database::open_postgres(&config, patient).await.unwrap(), Arc::new(()))
+    let patient = PlaceLimits {
+        dial: Duration::from_secs(60),
+        rest: Duration::from_secs(60),
+    };
+    (
+        Database::open_postgres(&config, patient).await.unwrap(),
+        Arc::new(()),
+    )
 }
 
 macro_rules! suites_of_threads {

@@ -4,15 +4,22 @@
 
 use std::path::Path;
 
-use deerflow_stores::{Database, DatabaseConfig, OpenError, PostgresConfig, SqlCheckpointer, SqlRunEventStore, SqlRunStore};
+use deerflow_stores::{
+    Database, DatabaseConfig, OpenError, PostgresConfig, SqlCheckpointer, SqlRunEventStore,
+    SqlRunStore,
+};
 use harness::ids::SeededIds;
 use harness::runtime::actor_context::Owner;
 use harness::runtime::checkpoint::Checkpointer;
 use harness::runtime::runs::RunStatus;
-use harness::runtime::runs::store::{RunCommit, RunCommitStore, RunCreateStore, RunEventStore, RunQueryStore};
+use harness::runtime::runs::store::{
+    RunCommit, RunCommitStore, RunCreateStore, RunEventStore, RunQueryStore,
+};
 use harness::runtime::tasks::Tasks;
 use harness::state::{StateUpdate, ThreadState};
-use harness::testkit::{all_events, at_once, checkpoint_write, commit_of, end_in, event, message, new_run, run, thread};
+use harness::testkit::{
+    all_events, at_once, checkpoint_write, commit_of, end_in, event, message, new_run, run, thread,
+};
 use sqlx::Connection;
 use sqlx::sqlite::SqliteConnectOptions;
 
@@ -29,7 +36,12 @@ async fn a_reopened_file_has_everything_that_was_acknowledged() {
     let directory = tempfile::tempdir().unwrap();
     let nested = directory.path().join("made/when/missing");
     let (mut state, mut tail) = (ThreadState::default(), 0);
-    state.apply(StateUpdate::messages([message("m1", "hello")]), &SeededIds::new(1)).unwrap();
+    state
+        .apply(
+            StateUpdate::messages([message("m1", "hello")]),
+            &SeededIds::new(1),
+        )
+        .unwrap();
     let tasks = Tasks::new();
     let db = open(&nested, &tasks).await;
     let runs = SqlRunStore::new(db.clone());
@@ -46,11 +58,35 @@ async fn a_reopened_file_has_everything_that_was_acknowledged() {
 
     let tasks = Tasks::new();
     let db = open(&nested, &tasks).await;
-    let ended = SqlRunStore::new(db.clone()).get(&run("r1"), &Owner::None).await.unwrap().unwrap();
+    let ended = SqlRunStore::new(db.clone())
+        .get(&run("r1"), &Owner::None)
+        .await
+        .unwrap()
+        .unwrap();
     assert_eq!(ended.status, RunStatus::Error);
-    assert_eq!(SqlRunEventStore::new(db.clone()).list(&thread("t1"), &all_events(), &Owner::None).await.unwrap().len(), 1);
-    assert_eq!(SqlCheckpointer::new(db.clone()).get(&thread("t1"), None).await.unwrap().unwrap().state, state);
-    assert_eq!(SqlRunEventStore::new(db).append(vec![event("t1", "r2", "b")]).await, Ok(vec![2]));
+    assert_eq!(
+        SqlRunEventStore::new(db.clone())
+            .list(&thread("t1"), &all_events(), &Owner::None)
+            .await
+            .unwrap()
+            .len(),
+        1
+    );
+    assert_eq!(
+        SqlCheckpointer::new(db.clone())
+            .get(&thread("t1"), None)
+            .await
+            .unwrap()
+            .unwrap()
+            .state,
+        state
+    );
+    assert_eq!(
+        SqlRunEventStore::new(db)
+            .append(vec![event("t1", "r2", "b")])
+            .await,
+        Ok(vec![2])
+    );
 }
 
 #[tokio::test]
@@ -59,8 +95,17 @@ async fn a_directory_belongs_to_one_user_until_it_is_closed() {
     let tasks = Tasks::new();
     let db = open(directory.path(), &tasks).await;
     let second = try_open(directory.path(), &Tasks::new()).await.unwrap_err();
-    assert_eq!(second, OpenError::InUse { directory: directory.path().to_owned() });
-    assert!(second.to_string().contains(&directory.path().display().to_string()));
+    assert_eq!(
+        second,
+        OpenError::InUse {
+            directory: directory.path().to_owned()
+        }
+    );
+    assert!(
+        second
+            .to_string()
+            .contains(&directory.path().display().to_string())
+    );
     drop(db);
     tasks.shut_down().await;
     open(directory.path(), &Tasks::new()).await;
@@ -73,25 +118,39 @@ async fn a_damaged_file_is_refused_by_name() {
     let tasks = Tasks::new();
     let db = open(directory.path(), &tasks).await;
     for n in 0..200 {
-        SqlRunStore::new(db.clone()).admit(new_run(&format!("r{n}"), &format!("t{n}"))).await.unwrap();
+        SqlRunStore::new(db.clone())
+            .admit(new_run(&format!("r{n}"), &format!("t{n}")))
+            .await
+            .unwrap();
     }
     drop(db);
     tasks.shut_down().await;
     let healthy = {
         // All that is in the log, into the file.
-        let mut direct = sqlx::SqliteConnection::connect(&format!("sqlite://{}", file.display())).await.unwrap();
-        sqlx::query("PRAGMA wal_checkpoint(TRUNCATE)").execute(&mut direct).await.unwrap();
+        let mut direct = sqlx::SqliteConnection::connect(&format!("sqlite://{}", file.display()))
+            .await
+            .unwrap();
+        sqlx::query("PRAGMA wal_checkpoint(TRUNCATE)")
+            .execute(&mut direct)
+            .await
+            .unwrap();
         direct.close().await.unwrap();
         std::fs::read(&file).unwrap()
     };
     let mut torn_page = healthy.clone();
     torn_page[4096 * 3..4096 * 4].fill(0x5a);
-    for bad in [b"this is no database, but long enough to be taken for one".repeat(40), torn_page] {
+    for bad in [
+        b"this is no database, but long enough to be taken for one".repeat(40),
+        torn_page,
+    ] {
         let fresh = tempfile::tempdir().unwrap();
         let file = fresh.path().join("deerflow.db");
         std::fs::write(&file, bad).unwrap();
         let error = try_open(fresh.path(), &Tasks::new()).await.unwrap_err();
-        assert!(matches!(&error, OpenError::Damaged { file: named, .. } if *named == file), "{error:?}");
+        assert!(
+            matches!(&error, OpenError::Damaged { file: named, .. } if *named == file),
+            "{error:?}"
+        );
     }
 }
 
@@ -100,17 +159,33 @@ async fn a_directory_that_cannot_be_made_is_named() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("file");
     std::fs::write(&file, "").unwrap();
-    let error = try_open(&file.join("below"), &Tasks::new()).await.unwrap_err();
+    let error = try_open(&file.join("below"), &Tasks::new())
+        .await
+        .unwrap_err();
     assert!(matches!(error, OpenError::Directory { .. }), "{error:?}");
 }
 
 #[tokio::test]
 async fn an_unreachable_server_is_reported_without_its_password() {
-    for url in ["postgres://ann:hunter2@127.0.0.1:1/none", "postgres://ann:hunter2@[bad", "mysql://ann:hunter2@host"] {
-        let config = PostgresConfig { url: url.into(), schema: None, max_connections: 2, exclusive: false };
+    for url in [
+        "postgres://ann:hunter2@127.0.0.1:1/none",
+        "postgres://ann:hunter2@[bad",
+        "mysql://ann:hunter2@host",
+    ] {
+        let config = PostgresConfig {
+            url: url.into(),
+            schema: None,
+            max_connections: 2,
+            exclusive: false,
+        };
         assert!(!format!("{config:?}").contains("hunter2"));
-        let error = Database::open(&DatabaseConfig::Postgres(config), &Tasks::new()).await.unwrap_err();
-        assert!(!format!("{error} {error:?}").contains("hunter2"), "{error:?}");
+        let error = Database::open(&DatabaseConfig::Postgres(config), &Tasks::new())
+            .await
+            .unwrap_err();
+        assert!(
+            !format!("{error} {error:?}").contains("hunter2"),
+            "{error:?}"
+        );
     }
 }
 
@@ -125,9 +200,15 @@ async fn readers_do_not_wait_for_the_writer() {
         let (writer, reader) = (writer.clone(), reader.clone());
         async move {
             if n % 2 == 0 {
-                writer.admit(new_run(&format!("r{n}"), &format!("t{n}"))).await.is_ok()
+                writer
+                    .admit(new_run(&format!("r{n}"), &format!("t{n}")))
+                    .await
+                    .is_ok()
             } else {
-                reader.get(&run("r"), &Owner::None).await.is_ok_and(|run| run.is_some())
+                reader
+                    .get(&run("r"), &Owner::None)
+                    .await
+                    .is_ok_and(|run| run.is_some())
             }
         }
     }))
@@ -138,8 +219,13 @@ async fn readers_do_not_wait_for_the_writer() {
 /// Bytes of the file once all of its log is in it.
 async fn size(directory: &Path) -> i64 {
     let options = SqliteConnectOptions::new().filename(directory.join("deerflow.db"));
-    let mut reader = sqlx::SqliteConnection::connect_with(&options).await.unwrap();
-    let pages: i64 = sqlx::query_scalar("PRAGMA page_count").fetch_one(&mut reader).await.unwrap();
+    let mut reader = sqlx::SqliteConnection::connect_with(&options)
+        .await
+        .unwrap();
+    let pages: i64 = sqlx::query_scalar("PRAGMA page_count")
+        .fetch_one(&mut reader)
+        .await
+        .unwrap();
     reader.close().await.unwrap();
     pages * 4096
 }
@@ -167,20 +253,46 @@ async fn a_conversation_grows_by_the_same_amount_each_turn() {
         ] {
             state.apply(update, &ids).unwrap();
             checkpoints += 1;
-            writes.push(checkpoint_write("t1", Some(&id), checkpoints, &mut state, &mut tail));
+            writes.push(checkpoint_write(
+                "t1",
+                Some(&id),
+                checkpoints,
+                &mut state,
+                &mut tail,
+            ));
         }
         let events = (0..6).map(|_| event("t1", &id, &text)).collect();
-        runs.commit(RunCommit { advance: Some(RunStatus::Running), events, checkpoints: writes, ..commit_of(&admitted) }).await.unwrap();
-        runs.commit(RunCommit { end: Some(end_in(RunStatus::Success)), ..commit_of(&admitted) }).await.unwrap();
+        runs.commit(RunCommit {
+            advance: Some(RunStatus::Running),
+            events,
+            checkpoints: writes,
+            ..commit_of(&admitted)
+        })
+        .await
+        .unwrap();
+        runs.commit(RunCommit {
+            end: Some(end_in(RunStatus::Success)),
+            ..commit_of(&admitted)
+        })
+        .await
+        .unwrap();
         if turn + 1 == TURNS / 2 {
             half = size(directory.path()).await;
         }
     }
     let whole = size(directory.path()).await;
     let (first, second) = (half - empty, whole - half);
-    assert!(second < first * 11 / 10, "first half {first}, second half {second} bytes");
+    assert!(
+        second < first * 11 / 10,
+        "first half {first}, second half {second} bytes"
+    );
     let of_2000_turns = whole * 2_000 / i64::try_from(TURNS).unwrap();
-    assert!(of_2000_turns < 64 << 20, "{of_2000_turns} bytes after 2,000 turns");
-    let wal = std::fs::metadata(directory.path().join("deerflow.db-wal")).unwrap().len();
+    assert!(
+        of_2000_turns < 64 << 20,
+        "{of_2000_turns} bytes after 2,000 turns"
+    );
+    let wal = std::fs::metadata(directory.path().join("deerflow.db-wal"))
+        .unwrap()
+        .len();
     assert!(wal < 16 << 20, "a log of {wal} bytes");
 }

@@ -5,7 +5,9 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use std::time::Duration;
 
-use agent_client_protocol::{Error as ProtocolError, ErrorCode, is_connection_terminated, is_incoming_transport_closed};
+use agent_client_protocol::{
+    Error as ProtocolError, ErrorCode, is_connection_terminated, is_incoming_transport_closed,
+};
 
 /// How much of an agent's own words is passed on, in characters.
 const LONGEST_WORDS: usize = 2_000;
@@ -60,10 +62,21 @@ impl AcpError {
         if is_incoming_transport_closed(error) || is_connection_terminated(error) {
             return Self::Ended(None);
         }
-        let data = error.data.as_ref().map(|data| data.as_str().map_or_else(|| data.to_string(), str::to_owned));
-        let words = [Some(error.message.clone()), data].into_iter().flatten().collect::<Vec<_>>().join(": ");
+        let data = error.data.as_ref().map(|data| {
+            data.as_str()
+                .map_or_else(|| data.to_string(), str::to_owned)
+        });
+        let words = [Some(error.message.clone()), data]
+            .into_iter()
+            .flatten()
+            .collect::<Vec<_>>()
+            .join(": ");
         let words: String = words.chars().take(LONGEST_WORDS).collect();
-        if error.code == ErrorCode::AUTH_REQUIRED { Self::SignIn(words) } else { Self::Refused { phase, words } }
+        if error.code == ErrorCode::AUTH_REQUIRED {
+            Self::SignIn(words)
+        } else {
+            Self::Refused { phase, words }
+        }
     }
 }
 
@@ -86,15 +99,25 @@ mod tests {
         let mut error = ProtocolError::new(-32603, "no credit");
         error.data = Some(json!({"details": "x".repeat(5_000)}));
         let told = AcpError::of(Phase::Work, &error).to_string();
-        assert!(told.starts_with("it could not finish its task: no credit: {\"details\":\"xxx") && told.len() < 2_100, "{told}");
+        assert!(
+            told.starts_with("it could not finish its task: no credit: {\"details\":\"xxx")
+                && told.len() < 2_100,
+            "{told}"
+        );
         let told = AcpError::of(Phase::Open, &ProtocolError::new(-32000, "log in")).to_string();
-        assert!(told.starts_with("it wants to be signed in (log in)"), "{told}");
+        assert!(
+            told.starts_with("it wants to be signed in (log in)"),
+            "{told}"
+        );
     }
 
     #[test]
     fn an_end_says_how() {
         let told = |raw: Option<i32>| AcpError::Ended(raw.map(ExitStatus::from_raw)).to_string();
-        assert_eq!(told(Some(3 << 8)), "it ended with exit code 3 before it was done");
+        assert_eq!(
+            told(Some(3 << 8)),
+            "it ended with exit code 3 before it was done"
+        );
         assert_eq!(told(Some(9)), "it was ended by signal 9 before it was done");
         assert_eq!(told(None), "it closed its output before it was done");
     }

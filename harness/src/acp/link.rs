@@ -19,7 +19,10 @@ pub(super) fn link(
     output: ChildStdout,
     faults: Faults,
     hidden: Hidden,
-) -> Lines<impl Sink<String, Error = io::Error> + Send + 'static, impl Stream<Item = io::Result<String>> + Send + 'static> {
+) -> Lines<
+    impl Sink<String, Error = io::Error> + Send + 'static,
+    impl Stream<Item = io::Result<String>> + Send + 'static,
+> {
     let outgoing = sink::unfold(input, |mut input, mut line: String| async move {
         line.push('\n');
         input.write_all(line.as_bytes()).await?;
@@ -27,7 +30,9 @@ pub(super) fn link(
         Ok(input)
     });
     let reader = Reader::new(output, faults, hidden);
-    let incoming = stream::try_unfold(reader, |mut reader| async move { Ok(reader.next().await?.map(|line| (line, reader))) });
+    let incoming = stream::try_unfold(reader, |mut reader| async move {
+        Ok(reader.next().await?.map(|line| (line, reader)))
+    });
     Lines::new(outgoing, incoming)
 }
 
@@ -39,7 +44,11 @@ struct Reader<R> {
 
 impl<R: AsyncRead + Unpin> Reader<R> {
     fn new(output: R, faults: Faults, hidden: Hidden) -> Self {
-        Self { lines: BufReader::new(BoundedLines::new(output, faults.clone())), faults, hidden }
+        Self {
+            lines: BufReader::new(BoundedLines::new(output, faults.clone())),
+            faults,
+            hidden,
+        }
     }
 
     async fn next(&mut self) -> io::Result<Option<String>> {
@@ -69,7 +78,8 @@ impl<R: AsyncRead + Unpin> Reader<R> {
 /// The message that a line is, empty for a blank one; nothing where it is neither.
 fn message(line: &[u8]) -> Option<&str> {
     let text = std::str::from_utf8(line).ok()?.trim();
-    let is_message = text.is_empty() || (text.starts_with('{') && serde_json::from_str::<IgnoredAny>(text).is_ok());
+    let is_message = text.is_empty()
+        || (text.starts_with('{') && serde_json::from_str::<IgnoredAny>(text).is_ok());
     is_message.then_some(text)
 }
 
@@ -80,19 +90,35 @@ mod tests {
 
     #[tokio::test]
     async fn messages_beyond_the_allowance_end_the_link() {
-        let faults = Faults::within(Allowance { bytes: 1 << 20, messages: 2 });
+        let faults = Faults::within(Allowance {
+            bytes: 1 << 20,
+            messages: 2,
+        });
         let mut reader = Reader::new(&b"{}\n{}\n{}\n"[..], faults.clone(), Hidden::default());
         for _ in 0..2 {
             assert_eq!(reader.next().await.unwrap().as_deref(), Some("{}"));
         }
         assert!(reader.next().await.is_err());
-        assert_eq!(faults.reason().as_deref(), Some("it sent more than 2 messages that nobody asked for"));
+        assert_eq!(
+            faults.reason().as_deref(),
+            Some("it sent more than 2 messages that nobody asked for")
+        );
     }
 
     #[test]
     fn only_objects_are_messages() {
         assert_eq!(message(b" {\"a\": 1}\r\n"), Some("{\"a\": 1}"));
-        assert_eq!((message(b"\r\n"), message(b"npm notice\n"), message(b"{\"a\"\n")), (Some(""), None, None));
-        assert_eq!((message(b"[]"), message(b"1"), message(b"{\"a\": \"\xff\"}")), (None, None, None));
+        assert_eq!(
+            (
+                message(b"\r\n"),
+                message(b"npm notice\n"),
+                message(b"{\"a\"\n")
+            ),
+            (Some(""), None, None)
+        );
+        assert_eq!(
+            (message(b"[]"), message(b"1"), message(b"{\"a\": \"\xff\"}")),
+            (None, None, None)
+        );
     }
 }

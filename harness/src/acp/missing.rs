@@ -10,13 +10,20 @@ const CODEX: (&str, &str) = ("codex-acp", "codex");
 
 /// What is missing to start an agent; nothing when its program is there. `path` is the `PATH` that it gets where its entry says none.
 pub fn missing_program(name: &str, agent: &AcpAgentConfig, path: &str) -> Option<String> {
-    let path = agent.env.get("PATH").map_or(path, |own| own.expose_secret());
+    let path = agent
+        .env
+        .get("PATH")
+        .map_or(path, |own| own.expose_secret());
     let is_there = |command: &str| find_program(command, path).is_some();
     (!is_there(&agent.command)).then(|| explained(name, &agent.command, is_there))
 }
 
 fn explained(name: &str, command: &str, is_there: impl Fn(&str) -> bool) -> String {
-    let place = if command.contains('/') { "does not exist or cannot be run" } else { "was not found on PATH" };
+    let place = if command.contains('/') {
+        "does not exist or cannot be run"
+    } else {
+        "was not found on PATH"
+    };
     let program = command.rsplit('/').next().unwrap_or(command);
     let advice = match program {
         _ if command.trim().contains(char::is_whitespace) => "`command` is one program alone, what follows it belongs in `args`".to_owned(),
@@ -46,8 +53,13 @@ mod tests {
         );
         assert!(explained("a", "npx", nothing).contains("install Node.js"));
         assert!(explained("a", "npx -y x", nothing).contains("belongs in `args`"));
-        assert!(explained("a", "/opt/x", nothing).contains("`/opt/x` does not exist or cannot be run"));
-        assert!(explained("a", "codex-acp", |program| program == "codex").contains("does not speak ACP"));
+        assert!(
+            explained("a", "/opt/x", nothing).contains("`/opt/x` does not exist or cannot be run")
+        );
+        assert!(
+            explained("a", "codex-acp", |program| program == "codex")
+                .contains("does not speak ACP")
+        );
         assert!(!explained("a", "codex-acp", nothing).contains("does not speak ACP"));
     }
 }

@@ -1,7 +1,8 @@
 //! What an agent is allowed, and what is told of what it was not.
 
 use agent_client_protocol::v1::schema::{
-    PermissionOption, PermissionOptionKind, RequestPermissionOutcome, RequestPermissionRequest, SelectedPermissionOutcome, StopReason,
+    PermissionOption, PermissionOptionKind, RequestPermissionOutcome, RequestPermissionRequest,
+    SelectedPermissionOutcome, StopReason,
 };
 use agent_client_protocol::{Error as ProtocolError, ErrorCode};
 
@@ -19,9 +20,14 @@ pub(super) struct Refusals {
 /// The answer to a question for permission: the narrowest yes that is offered, where the agent gets what it asks for.
 pub(super) fn outcome(options: &[PermissionOption], approves: bool) -> RequestPermissionOutcome {
     let offered = |kind: PermissionOptionKind| options.iter().find(|option| option.kind == kind);
-    let yes = || offered(PermissionOptionKind::AllowOnce).or_else(|| offered(PermissionOptionKind::AllowAlways));
+    let yes = || {
+        offered(PermissionOptionKind::AllowOnce)
+            .or_else(|| offered(PermissionOptionKind::AllowAlways))
+    };
     match yes().filter(|_| approves) {
-        Some(option) => RequestPermissionOutcome::Selected(SelectedPermissionOutcome::new(option.option_id.clone())),
+        Some(option) => RequestPermissionOutcome::Selected(SelectedPermissionOutcome::new(
+            option.option_id.clone(),
+        )),
         None => RequestPermissionOutcome::Cancelled,
     }
 }
@@ -35,7 +41,12 @@ pub(super) fn refusal(method: &str) -> ProtocolError {
 impl Refusals {
     pub(super) fn add(&mut self, asked: &RequestPermissionRequest) {
         if self.count == 0 {
-            let title = asked.tool_call.fields.title.as_deref().unwrap_or("something without a name");
+            let title = asked
+                .tool_call
+                .fields
+                .title
+                .as_deref()
+                .unwrap_or("something without a name");
             self.first = title.chars().take(LONGEST_TITLE).collect();
         }
         self.count = self.count.saturating_add(1);
@@ -48,7 +59,11 @@ impl Refusals {
         } else {
             "`auto_approve_permissions` is off for this agent, and nobody is there to ask"
         };
-        let times = if self.count == 1 { "once".to_owned() } else { format!("{} times", self.count) };
+        let times = if self.count == 1 {
+            "once".to_owned()
+        } else {
+            format!("{} times", self.count)
+        };
         let first = &self.first;
         (self.count > 0).then(|| format!("[It asked {times} for a permission and did not get it, first for {first:?}: {why}.]"))
     }
@@ -73,7 +88,10 @@ mod tests {
     use super::*;
 
     fn options(kinds: &[PermissionOptionKind]) -> Vec<PermissionOption> {
-        kinds.iter().map(|kind| PermissionOption::new(format!("{kind:?}"), "x", *kind)).collect()
+        kinds
+            .iter()
+            .map(|kind| PermissionOption::new(format!("{kind:?}"), "x", *kind))
+            .collect()
     }
 
     fn chosen(kinds: &[PermissionOptionKind], approves: bool) -> Option<String> {
@@ -88,14 +106,25 @@ mod tests {
         use PermissionOptionKind::{AllowAlways, AllowOnce, RejectAlways, RejectOnce};
         let all = [RejectOnce, AllowAlways, AllowOnce, RejectAlways];
         assert_eq!(chosen(&all, true).as_deref(), Some("AllowOnce"));
-        assert_eq!(chosen(&[RejectOnce, AllowAlways], true).as_deref(), Some("AllowAlways"));
-        assert_eq!((chosen(&[RejectOnce, RejectAlways], true), chosen(&all, false), chosen(&[], true)), (None, None, None));
+        assert_eq!(
+            chosen(&[RejectOnce, AllowAlways], true).as_deref(),
+            Some("AllowAlways")
+        );
+        assert_eq!(
+            (
+                chosen(&[RejectOnce, RejectAlways], true),
+                chosen(&all, false),
+                chosen(&[], true)
+            ),
+            (None, None, None)
+        );
     }
 
     #[test]
     fn a_model_hears_of_permissions_that_were_not_given() {
         let asked = |title: &str| {
-            let call = ToolCallUpdate::new("c", ToolCallUpdateFields::new().title(title.to_owned()));
+            let call =
+                ToolCallUpdate::new("c", ToolCallUpdateFields::new().title(title.to_owned()));
             RequestPermissionRequest::new("s", call, options(&[PermissionOptionKind::AllowOnce]))
         };
         let mut refusals = Refusals::default();
@@ -107,6 +136,9 @@ mod tests {
             "{once}"
         );
         refusals.add(&asked("other"));
-        assert!(refusals.note(true).unwrap().contains("2 times") && refusals.note(true).unwrap().contains("no way to allow"));
+        assert!(
+            refusals.note(true).unwrap().contains("2 times")
+                && refusals.note(true).unwrap().contains("no way to allow")
+        );
     }
 }

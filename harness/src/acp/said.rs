@@ -1,6 +1,8 @@
 //! What an agent says while it works.
 
-use agent_client_protocol::v1::schema::{ContentBlock, RequestPermissionOutcome, RequestPermissionRequest, SessionUpdate};
+use agent_client_protocol::v1::schema::{
+    ContentBlock, RequestPermissionOutcome, RequestPermissionRequest, SessionUpdate,
+};
 use parking_lot::Mutex;
 
 use super::policy::{Refusals, outcome};
@@ -27,7 +29,10 @@ struct Kept {
 
 impl Heard {
     pub(super) fn new(approves: bool) -> Self {
-        Self { approves, kept: Mutex::default() }
+        Self {
+            approves,
+            kept: Mutex::default(),
+        }
     }
 
     /// Takes the words of an update: those that are meant for the user.
@@ -52,7 +57,11 @@ impl Heard {
     pub(super) fn text(&self) -> String {
         let mut kept = self.kept.lock();
         kept.cut(LONGEST_TEXT);
-        let cut = if kept.is_cut { "[The beginning is left out.]\n" } else { "" };
+        let cut = if kept.is_cut {
+            "[The beginning is left out.]\n"
+        } else {
+            ""
+        };
         format!("{cut}{}", kept.text.trim())
     }
 
@@ -79,7 +88,9 @@ impl Kept {
 
     /// Keeps so many bytes of the end.
     fn cut(&mut self, bytes: usize) {
-        let Some(mut from) = self.text.len().checked_sub(bytes).filter(|from| *from > 0) else { return };
+        let Some(mut from) = self.text.len().checked_sub(bytes).filter(|from| *from > 0) else {
+            return;
+        };
         while !self.text.is_char_boundary(from) {
             from += 1;
         }
@@ -106,11 +117,17 @@ mod tests {
         heard.take(&SessionUpdate::AgentMessageChunk(chunk(", two ")));
         assert_eq!(heard.text(), "one, two");
         for _ in 0..5 {
-            heard.take(&SessionUpdate::AgentMessageChunk(chunk(&"ü".repeat(LONGEST_TEXT / 2))));
+            heard.take(&SessionUpdate::AgentMessageChunk(chunk(
+                &"ü".repeat(LONGEST_TEXT / 2),
+            )));
         }
         heard.take(&SessionUpdate::AgentMessageChunk(chunk("the end")));
         let text = heard.text();
-        assert!(text.starts_with("[The beginning is left out.]\nü") && text.ends_with("üthe end") && text.len() < LONGEST_TEXT + 100);
+        assert!(
+            text.starts_with("[The beginning is left out.]\nü")
+                && text.ends_with("üthe end")
+                && text.len() < LONGEST_TEXT + 100
+        );
         assert!(heard.rest().len() <= LONGEST_REST);
     }
 }

@@ -30,7 +30,10 @@ impl AgentBuilder {
             tools: ToolRegistry::new(),
             stack: MiddlewareStack::default(),
         };
-        Self { parts, middlewares: Vec::new() }
+        Self {
+            parts,
+            middlewares: Vec::new(),
+        }
     }
 
     /// Names it.
@@ -91,7 +94,10 @@ impl AgentBuilder {
 
     /// Adds middlewares inside those added before.
     #[must_use]
-    pub fn middlewares(mut self, middlewares: impl IntoIterator<Item = Arc<dyn Middleware>>) -> Self {
+    pub fn middlewares(
+        mut self,
+        middlewares: impl IntoIterator<Item = Arc<dyn Middleware>>,
+    ) -> Self {
         self.middlewares.extend(middlewares);
         self
     }

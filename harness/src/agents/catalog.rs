@@ -19,7 +19,8 @@ pub trait AgentSource: Send + Sync + fmt::Debug + 'static {
     }
 
     /// The agent for a run of the bound actor with these options, assembled before or now.
-    async fn agent(&self, options: &Map<String, Value>) -> Result<Arc<dyn Agent>, UnknownAssistant>;
+    async fn agent(&self, options: &Map<String, Value>)
+    -> Result<Arc<dyn Agent>, UnknownAssistant>;
 
     /// Lets go of what was assembled; runs under way keep theirs.
     fn forget(&self) {}
@@ -31,7 +32,10 @@ struct Fixed(Arc<dyn Agent>);
 
 #[async_trait]
 impl AgentSource for Fixed {
-    async fn agent(&self, _options: &Map<String, Value>) -> Result<Arc<dyn Agent>, UnknownAssistant> {
+    async fn agent(
+        &self,
+        _options: &Map<String, Value>,
+    ) -> Result<Arc<dyn Agent>, UnknownAssistant> {
         Ok(self.0.clone())
     }
 }
@@ -64,10 +68,16 @@ impl StaticResolver {
 
 #[async_trait]
 impl AgentResolver for StaticResolver {
-    async fn resolve(&self, assistant: &str, options: &Map<String, Value>) -> Result<Arc<dyn Agent>, UnknownAssistant> {
+    async fn resolve(
+        &self,
+        assistant: &str,
+        options: &Map<String, Value>,
+    ) -> Result<Arc<dyn Agent>, UnknownAssistant> {
         match self.sources.get(assistant) {
             Some(source) => source.agent(options).await,
-            None if !is_name(assistant) => Err(UnknownAssistant::InvalidName(assistant.chars().take(80).collect())),
+            None if !is_name(assistant) => Err(UnknownAssistant::InvalidName(
+                assistant.chars().take(80).collect(),
+            )),
             None => Err(UnknownAssistant::NotFound(assistant.to_owned())),
         }
     }
@@ -78,7 +88,13 @@ impl AgentResolver for StaticResolver {
 
     async fn list(&self) -> Vec<AssistantInfo> {
         let description = |source: &dyn AgentSource| source.description().map(str::to_owned);
-        self.sources.iter().map(|(name, source)| AssistantInfo { name: name.clone(), description: description(&**source) }).collect()
+        self.sources
+            .iter()
+            .map(|(name, source)| AssistantInfo {
+                name: name.clone(),
+                description: description(&**source),
+            })
+            .collect()
     }
 }
 
@@ -96,10 +112,29 @@ mod tests {
     #[tokio::test]
     async fn assistants_are_found_by_name_and_others_are_refused_with_a_reason() {
         let agent = AgentBuilder::new(Arc::new(ScriptedModel::default())).build();
-        let resolver = StaticResolver::new().with_agent("a", agent.clone()).with_agent("b", agent.clone());
-        assert!(Arc::ptr_eq(&resolver.resolve("b", &Map::new()).await.unwrap(), &agent));
-        assert_eq!(resolver.resolve("c", &Map::new()).await.unwrap_err(), UnknownAssistant::NotFound("c".to_owned()));
-        assert!(matches!(resolver.resolve("../c", &Map::new()).await.unwrap_err(), UnknownAssistant::InvalidName(_)));
-        assert_eq!(resolver.list().await.iter().map(|info| info.name.as_str()).collect::<Vec<_>>(), ["a", "b"]);
+        let resolver = StaticResolver::new()
+            .with_agent("a", agent.clone())
+            .with_agent("b", agent.clone());
+        assert!(Arc::ptr_eq(
+            &resolver.resolve("b", &Map::new()).await.unwrap(),
+            &agent
+        ));
+        assert_eq!(
+            resolver.resolve("c", &Map::new()).await.unwrap_err(),
+            UnknownAssistant::NotFound("c".to_owned())
+        );
+        assert!(matches!(
+            resolver.resolve("../c", &Map::new()).await.unwrap_err(),
+            UnknownAssistant::InvalidName(_)
+        ));
+        assert_eq!(
+            resolver
+                .list()
+                .await
+                .iter()
+                .map(|info| info.name.as_str())
+                .collect::<Vec<_>>(),
+            ["a", "b"]
+        );
     }
 }

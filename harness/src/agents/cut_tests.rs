@@ -13,8 +13,8 @@ use super::test_support::{ReplayModel, Reply, context};
 use crate::ids::SeededIds;
 use crate::messages::{Message, MessageAccumulator, ToolCall, ToolStatus};
 use crate::middlewares::{
-    DanglingToolCallMiddleware, FinishGuardMiddleware, LlmErrorMiddleware, SubagentLimitMiddleware, ThreadDataMiddleware,
-    ToolErrorMiddleware,
+    DanglingToolCallMiddleware, FinishGuardMiddleware, LlmErrorMiddleware, SubagentLimitMiddleware,
+    ThreadDataMiddleware, ToolErrorMiddleware,
 };
 use crate::models::http::strict_kit::{StrictServer, strict_servers};
 use crate::models::{ChatModel, ModelError, ModelErrorKind, ModelInfo, ModelRequest, ModelStream};
@@ -64,20 +64,45 @@ impl std::fmt::Debug for Wild {
 impl Wild {
     fn reply(&self) -> Reply {
         let mut dice = self.dice.lock();
-        let kind = [ModelErrorKind::Transient, ModelErrorKind::BadRequest, ModelErrorKind::Auth];
+        let kind = [
+            ModelErrorKind::Transient,
+            ModelErrorKind::BadRequest,
+            ModelErrorKind::Auth,
+        ];
         match dice.throw(20) {
             0..6 => Reply::Say(dice.one_of(&["done", "a longer answer in words", "  ", ""])),
             6 => Reply::Cut("what was said so far"),
             7 => {
                 let kind = dice.one_of(&kind);
-                Reply::Fail(ModelError { model: "wild".to_owned(), kind, message: "no".to_owned(), status: None, retry_after: None })
+                Reply::Fail(ModelError {
+                    model: "wild".to_owned(),
+                    kind,
+                    message: "no".to_owned(),
+                    status: None,
+                    retry_after: None,
+                })
             }
             _ => {
                 let number = dice.throw(4) + 1;
                 let call = |dice: &mut Dice| {
                     let id = dice.one_of(&["a", "a", "b", "functions.x:0", "", "call_1"]);
-                    let name = dice.one_of(&["work", "work", "work", "task", "missing", "", "strange name!"]);
-                    let args = dice.one_of(&["{}", "{\"text\": \"x\"}", "{\"text\": \"wait\"}", "{\"text\": \"fail\"}", "{oops", "[1]"]);
+                    let name = dice.one_of(&[
+                        "work",
+                        "work",
+                        "work",
+                        "task",
+                        "missing",
+                        "",
+                        "strange name!",
+                    ]);
+                    let args = dice.one_of(&[
+                        "{}",
+                        "{\"text\": \"x\"}",
+                        "{\"text\": \"wait\"}",
+                        "{\"text\": \"fail\"}",
+                        "{oops",
+                        "[1]",
+                    ]);
                     (id, name, args.to_owned())
                 };
                 Reply::Call((0..number).map(|_| call(&mut dice)).collect())
@@ -100,7 +125,11 @@ impl ChatModel for Wild {
         };
         // Each server is asked in its turn, two of them each time.
         let turns = [at * 2, at * 2 + 1].map(|turn| &self.servers[turn % self.servers.len()]);
-        self.refused.lock().extend(turns.into_iter().filter_map(|server| server.refusal(&request)));
+        self.refused.lock().extend(
+            turns
+                .into_iter()
+                .filter_map(|server| server.refusal(&request)),
+        );
         ReplayModel::new([self.reply()]).stream(request).await
     }
 }
@@ -160,9 +189,17 @@ impl Thread {
         let id = |message: &Message| message.id.clone().unwrap_or_default();
         let update = match self.dice.throw(5) {
             0 => StateUpdate::messages([Message::remove(id(&one))]),
-            1 => StateUpdate::messages(messages[at..].iter().map(|message| Message::remove(id(message)))),
+            1 => StateUpdate::messages(
+                messages[at..]
+                    .iter()
+                    .map(|message| Message::remove(id(message))),
+            ),
             2 => StateUpdate::messages([one.with(|body| body.content = "rewritten".into())]),
-            3 => StateUpdate::messages([Message::tool(&ToolCall::new("a", "work", Default::default()), "late", ToolStatus::Success)]),
+            3 => StateUpdate::messages([Message::tool(
+                &ToolCall::new("a", "work", Default::default()),
+                "late",
+                ToolStatus::Success,
+            )]),
             _ => StateUpdate::messages([one.with(|body| body.id = None)]),
         };
         self.apply(update);
@@ -175,26 +212,45 @@ impl Thread {
         let goes_on = self.machine.is_some() && self.dice.throw(2) == 0;
         if !goes_on {
             self.machine = None;
-            self.apply(StateUpdate::messages([Message::human(format!("question {}", self.serial))]));
+            self.apply(StateUpdate::messages([Message::human(format!(
+                "question {}",
+                self.serial
+            ))]));
         }
         let (mut ctx, events) = context(self.serial);
         ctx.ids = Arc::new(SeededIds::new(self.serial + 1));
         ctx.recursion_limit = 2 + self.dice.throw(16);
         if self.dice.throw(6) == 0 {
-            ctx.interrupt_before = NodeSelector::Named(vec![self.dice.one_of(&["tools", "model"]).to_owned()]);
+            ctx.interrupt_before =
+                NodeSelector::Named(vec![self.dice.one_of(&["tools", "model"]).to_owned()]);
         }
-        let start = if goes_on { AgentStart::Continue } else { AgentStart::Fresh };
-        let input = AgentInput { state: self.state.clone(), start, machine: self.machine.take(), step: 0, nested: NestedStates::new() };
+        let start = if goes_on {
+            AgentStart::Continue
+        } else {
+            AgentStart::Fresh
+        };
+        let input = AgentInput {
+            state: self.state.clone(),
+            start,
+            machine: self.machine.take(),
+            step: 0,
+            nested: NestedStates::new(),
+        };
         let mut stream = agent.stream(input, ctx, events);
         let (mut reached, mut saved) = ((self.state.clone(), None), (self.state.clone(), None));
         let mut partial: Option<MessageAccumulator> = None;
         let mut left = self.dice.throw(40);
         // A tool that waits for ever is cut off like everything else.
-        while let Ok(Some(Ok(event))) = tokio::time::timeout(Duration::from_secs(600), stream.next()).await {
+        while let Ok(Some(Ok(event))) =
+            tokio::time::timeout(Duration::from_secs(600), stream.next()).await
+        {
             match event {
                 AgentEvent::Step(step) => {
                     partial = None;
-                    reached = (ThreadState::clone(&step.state), (!step.next.is_empty()).then_some(step.machine));
+                    reached = (
+                        ThreadState::clone(&step.state),
+                        (!step.next.is_empty()).then_some(step.machine),
+                    );
                     if step.checkpoint {
                         saved = reached.clone();
                     }
@@ -219,16 +275,29 @@ impl Thread {
             return;
         }
         (self.state, self.machine) = reached;
-        let update = agent.settle(&self.state, partial.and_then(MessageAccumulator::finish_partial));
+        let update = agent.settle(
+            &self.state,
+            partial.and_then(MessageAccumulator::finish_partial),
+        );
         self.apply(update);
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn no_cut_and_no_rewrite_leaves_a_history_that_a_provider_refuses() {
-    let info = ModelInfo { name: "wild".to_owned(), model: "w".to_owned(), provider: "w".to_owned(), supports_vision: false };
-    let model =
-        Arc::new(Wild { info, dice: Mutex::new(Dice(1)), servers: strict_servers(), asked: Mutex::default(), refused: Mutex::default() });
+    let info = ModelInfo {
+        name: "wild".to_owned(),
+        model: "w".to_owned(),
+        provider: "w".to_owned(),
+        supports_vision: false,
+    };
+    let model = Arc::new(Wild {
+        info,
+        dice: Mutex::new(Dice(1)),
+        servers: strict_servers(),
+        asked: Mutex::default(),
+        refused: Mutex::default(),
+    });
     let agent = AgentBuilder::new(model.clone())
         .tool(Work)
         .middleware(ThreadDataMiddleware)
@@ -239,7 +308,12 @@ async fn no_cut_and_no_rewrite_leaves_a_history_that_a_provider_refuses() {
         .middleware(FinishGuardMiddleware { safety: true })
         .build();
     for seed in 0..POINTS / POINTS_OF_A_THREAD {
-        let mut thread = Thread { dice: Dice(seed * 7_919), state: ThreadState::default(), machine: None, serial: seed * 1_000_000 };
+        let mut thread = Thread {
+            dice: Dice(seed * 7_919),
+            state: ThreadState::default(),
+            machine: None,
+            serial: seed * 1_000_000,
+        };
         for _ in 0..POINTS_OF_A_THREAD {
             if thread.dice.throw(4) == 0 {
                 thread.rewrite();
@@ -249,5 +323,8 @@ async fn no_cut_and_no_rewrite_leaves_a_history_that_a_provider_refuses() {
             assert!(refused.is_empty(), "seed {seed}: {}", refused.join("\n"));
         }
     }
-    assert!(*model.asked.lock() > 10_000, "there was something to refuse");
+    assert!(
+        *model.asked.lock() > 10_000,
+        "there was something to refuse"
+    );
 }

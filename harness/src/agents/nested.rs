@@ -8,7 +8,8 @@ use serde_json::{Map, Value, json};
 
 use crate::messages::Message;
 use crate::runtime::agent::{
-    Agent, AgentError, AgentEvent, AgentInput, AgentOutcome, AgentStart, EventSink, RunContext, StepEvent, StopKind,
+    Agent, AgentError, AgentEvent, AgentInput, AgentOutcome, AgentStart, EventSink, RunContext,
+    StepEvent, StopKind,
 };
 use crate::runtime::checkpoint::{NestedState, NestedStates, PendingTask, within};
 use crate::runtime::runs::NodeSelector;
@@ -52,7 +53,14 @@ pub async fn run_nested(
     messages: impl IntoIterator<Item = Message>,
     ctx: &ToolContext,
 ) -> Result<NestedEnd, AgentError> {
-    run_nested_within(agent, StateUpdate::messages(messages), ctx, ctx.run.recursion_limit, &mut ()).await
+    run_nested_within(
+        agent,
+        StateUpdate::messages(messages),
+        ctx,
+        ctx.run.recursion_limit,
+        &mut (),
+    )
+    .await
 }
 
 /// The same, on a state made of `begins_with`, for at most `most_steps` super-steps, and heard by `listener`.
@@ -87,12 +95,24 @@ pub async fn run_nested_within(
         listener.hear(&event);
         if let AgentEvent::Step(StepEvent { state, machine, .. }) = &mut event {
             reached = state.clone();
-            *machine = json!(Position { taken, machine: machine.take(), kept: listener.keep() });
+            *machine = json!(Position {
+                taken,
+                machine: machine.take(),
+                kept: listener.keep()
+            });
         }
-        let end = if let AgentEvent::Done(AgentOutcome { kind, .. }) = &event { Some(kind.clone()) } else { None };
-        ctx.run.sink.emit(AgentEvent::Nested(namespace.clone(), Box::new(event)));
+        let end = if let AgentEvent::Done(AgentOutcome { kind, .. }) = &event {
+            Some(kind.clone())
+        } else {
+            None
+        };
+        ctx.run
+            .sink
+            .emit(AgentEvent::Nested(namespace.clone(), Box::new(event)));
         match end {
-            Some(StopKind::Question(open)) if !open.is_empty() => return Ok(NestedEnd::Asks(asking(&open[0]))),
+            Some(StopKind::Question(open)) if !open.is_empty() => {
+                return Ok(NestedEnd::Asks(asking(&open[0])));
+            }
             Some(_) => break,
             None => {}
         }
@@ -123,7 +143,13 @@ enum Begin {
 fn fresh(begins_with: StateUpdate, ctx: &ToolContext) -> Result<AgentInput, AgentError> {
     let mut state = ThreadState::default();
     state.apply(begins_with, &*ctx.run.ids)?;
-    Ok(AgentInput { state, start: AgentStart::Fresh, machine: None, step: 0, nested: NestedStates::new() })
+    Ok(AgentInput {
+        state,
+        start: AgentStart::Fresh,
+        machine: None,
+        step: 0,
+        nested: NestedStates::new(),
+    })
 }
 
 /// Its questions are answered one at a time, the first that is open with the first of the answers that it has not taken.
@@ -131,26 +157,41 @@ fn going_on(held: &NestedState, answers: &[Value]) -> Result<Begin, AgentError> 
     let Some(machine) = held.machine.clone().filter(|_| !held.next.is_empty()) else {
         return Ok(Begin::Nothing(NestedEnd::Done(held.state.clone())));
     };
-    let unreadable = |error| AgentError::Resume(format!("the position of the agent inside the call is unreadable: {error}"));
+    let unreadable = |error| {
+        AgentError::Resume(format!(
+            "the position of the agent inside the call is unreadable: {error}"
+        ))
+    };
     let Position { taken, machine, .. } = serde_json::from_value(machine).map_err(unreadable)?;
     let open: Vec<&Value> = held.next.iter().flat_map(|task| &task.interrupts).collect();
     let (start, taken) = match (open.first(), answers.get(taken)) {
         (None, _) => (AgentStart::Continue, taken),
         (Some(question), None) => return Ok(Begin::Nothing(NestedEnd::Asks(asking(question)))),
-        (Some(_), Some(answer)) if open.len() == 1 => (AgentStart::Resume(answer.clone()), taken + 1),
+        (Some(_), Some(answer)) if open.len() == 1 => {
+            (AgentStart::Resume(answer.clone()), taken + 1)
+        }
         (Some(question), Some(answer)) => {
             let by_id = Map::from_iter([(id_of(question), answer.clone())]);
             (AgentStart::Resume(by_id.into()), taken + 1)
         }
     };
     let nested = PendingTask::nested_states(&held.next);
-    let input = AgentInput { state: ThreadState::clone(&held.state), start, machine: Some(machine), step: held.step, nested };
+    let input = AgentInput {
+        state: ThreadState::clone(&held.state),
+        start,
+        machine: Some(machine),
+        step: held.step,
+        nested,
+    };
     Ok(Begin::Work(Box::new(input), taken))
 }
 
 /// What the call gives back while `question`, as clients see it, is open.
 fn asking(question: &Value) -> ToolControl {
-    ToolControl::AskFor { id: id_of(question), question: question["value"].clone() }
+    ToolControl::AskFor {
+        id: id_of(question),
+        question: question["value"].clone(),
+    }
 }
 
 fn id_of(question: &Value) -> String {

@@ -43,36 +43,73 @@ impl Tool for Weather {
 }
 
 fn stream(events: &[Value]) -> Answer {
-    Answer::Stream(events.iter().map(|event| format!("data: {event}\n\n")).collect())
+    Answer::Stream(
+        events
+            .iter()
+            .map(|event| format!("data: {event}\n\n"))
+            .collect(),
+    )
 }
 
 /// What a thread holds after the question, and the bodies that the provider was asked with. The title is asked for apart.
 async fn turn(kind: &str, keys: Value, answers: Vec<Answer>) -> (Vec<Message>, Vec<Value>) {
     let server = TestServer::start(answers).await;
     let mut entry = json!({"api_key": "key-for-tests"});
-    entry.as_object_mut().unwrap().extend(keys.as_object().unwrap().clone());
+    entry
+        .as_object_mut()
+        .unwrap()
+        .extend(keys.as_object().unwrap().clone());
     let messages = turn_at(&server, kind, entry, "Weather in Köln?").await;
-    (messages, server.heard().into_iter().map(|(_, body)| body).collect())
+    (
+        messages,
+        server.heard().into_iter().map(|(_, body)| body).collect(),
+    )
 }
 
 /// What a thread holds after `words`.
 async fn turn_at(server: &TestServer, kind: &str, keys: Value, words: &str) -> Vec<Message> {
     let mut entry = json!({"name": "m", "use": kind, "model": "model-x", "base_url": server.address,
         "supports_thinking": true, "max_tokens": 2000});
-    entry.as_object_mut().unwrap().extend(keys.as_object().unwrap().clone());
+    entry
+        .as_object_mut()
+        .unwrap()
+        .extend(keys.as_object().unwrap().clone());
     let models = [serde_json::from_value::<ModelConfig>(entry).unwrap()];
     let models = Arc::new(ModelCatalog::from_config(&models, Arc::new(SystemClock)));
-    let mut spec = LeadAgentSpec { tools: ToolRegistry::new().with(Weather), ..LeadAgentSpec::new(models) };
+    let mut spec = LeadAgentSpec {
+        tools: ToolRegistry::new().with(Weather),
+        ..LeadAgentSpec::new(models)
+    };
     spec.title.enabled = false;
     let agents = StaticResolver::new().with(LEAD_AGENT, LeadAgents::new(spec));
-    let runs = RunsFacade::new(runtime_in_memory(Arc::new(agents)).unwrap(), RunLimits::default());
+    let runs = RunsFacade::new(
+        runtime_in_memory(Arc::new(agents)).unwrap(),
+        RunLimits::default(),
+    );
     let thread = ThreadId::parse("t").unwrap();
-    runs.create_and_wait(RunSpec::ask(LEAD_AGENT, thread.clone(), Message::human(words))).await.unwrap();
-    let kept = runs.parts().checkpointer.get(&thread, None).await.unwrap().unwrap();
+    runs.create_and_wait(RunSpec::ask(
+        LEAD_AGENT,
+        thread.clone(),
+        Message::human(words),
+    ))
+    .await
+    .unwrap();
+    let kept = runs
+        .parts()
+        .checkpointer
+        .get(&thread, None)
+        .await
+        .unwrap()
+        .unwrap();
     kept.state.messages().to_vec()
 }
 
-const TALK: [&str; 4] = ["human:Weather in Köln?", "ai:Let me look.", "tool:sunny in Köln", "ai:It is sunny."];
+const TALK: [&str; 4] = [
+    "human:Weather in Köln?",
+    "ai:Let me look.",
+    "tool:sunny in Köln",
+    "ai:It is sunny.",
+];
 
 fn offers_the_tool(body: &Value) -> bool {
     body["tools"].to_string().contains("\"weather\"") && body["tools"].to_string().contains("city")
@@ -81,19 +118,37 @@ fn offers_the_tool(body: &Value) -> bool {
 #[tokio::test]
 async fn chat_completions_do_a_turn_with_a_tool() {
     let delta = |delta: Value| json!({"choices": [{"index": 0, "delta": delta}]});
-    let finish = |reason: &str| json!({"choices": [{"index": 0, "delta": {}, "finish_reason": reason}]});
+    let finish =
+        |reason: &str| json!({"choices": [{"index": 0, "delta": {}, "finish_reason": reason}]});
     let call = json!({"tool_calls": [{"index": 0, "id": "a", "function": {"name": "weather", "arguments": "{\"city\":\"Köln\"}"}}]});
     let answers = vec![
-        stream(&[delta(json!({"content": "Let me look.", "reasoning_content": "hm"})), delta(call), finish("tool_calls")]),
+        stream(&[
+            delta(json!({"content": "Let me look.", "reasoning_content": "hm"})),
+            delta(call),
+            finish("tool_calls"),
+        ]),
         stream(&[delta(json!({"content": "It is sunny."})), finish("stop")]),
     ];
     for kind in ["openai", "deepseek", "minimax"] {
         let (messages, asked) = turn(kind, json!({}), answers.clone()).await;
         assert_eq!(transcript(&messages), TALK, "{kind}");
         assert!(offers_the_tool(&asked[0]));
-        let told = asked[1]["messages"].as_array().unwrap().iter().rev().take(2).collect::<Vec<_>>();
-        assert_eq!((&told[0]["role"], &told[0]["tool_call_id"]), (&json!("tool"), &json!("a")));
-        assert_eq!(told[1].get("reasoning_content"), (kind == "deepseek").then_some(&json!("hm")), "{kind}");
+        let told = asked[1]["messages"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .rev()
+            .take(2)
+            .collect::<Vec<_>>();
+        assert_eq!(
+            (&told[0]["role"], &told[0]["tool_call_id"]),
+            (&json!("tool"), &json!("a"))
+        );
+        assert_eq!(
+            told[1].get("reasoning_content"),
+            (kind == "deepseek").then_some(&json!("hm")),
+            "{kind}"
+        );
     }
 }
 
@@ -107,23 +162,53 @@ async fn anthropic_does_a_turn_with_a_tool_and_gets_its_signed_thoughts_back() {
         ]
     };
     let start = json!({"type": "message_start", "message": {"usage": {"input_tokens": 1}}});
-    let end = |reason: &str| [json!({"type": "message_delta", "delta": {"stop_reason": reason}}), json!({"type": "message_stop"})];
+    let end = |reason: &str| {
+        [
+            json!({"type": "message_delta", "delta": {"stop_reason": reason}}),
+            json!({"type": "message_stop"}),
+        ]
+    };
     let first = [
         vec![start.clone()],
-        block(0, json!({"type": "thinking"}), json!({"type": "thinking_delta", "thinking": "hm", "signature": "signed"})).to_vec(),
-        block(1, json!({"type": "text"}), json!({"type": "text_delta", "text": "Let me look."})).to_vec(),
-        block(2, json!({"type": "tool_use", "id": "a", "name": "weather"}), json!({"partial_json": "{\"city\":\"Köln\"}"})).to_vec(),
+        block(
+            0,
+            json!({"type": "thinking"}),
+            json!({"type": "thinking_delta", "thinking": "hm", "signature": "signed"}),
+        )
+        .to_vec(),
+        block(
+            1,
+            json!({"type": "text"}),
+            json!({"type": "text_delta", "text": "Let me look."}),
+        )
+        .to_vec(),
+        block(
+            2,
+            json!({"type": "tool_use", "id": "a", "name": "weather"}),
+            json!({"partial_json": "{\"city\":\"Köln\"}"}),
+        )
+        .to_vec(),
         end("tool_use").to_vec(),
     ];
-    let text = block(0, json!({"type": "text"}), json!({"type": "text_delta", "text": "It is sunny."}));
+    let text = block(
+        0,
+        json!({"type": "text"}),
+        json!({"type": "text_delta", "text": "It is sunny."}),
+    );
     let second = [vec![start], text.to_vec(), end("end_turn").to_vec()];
     let answers = vec![stream(&first.concat()), stream(&second.concat())];
     let (messages, asked) = turn("claude", json!({"thinking": {"type": "enabled"}}), answers).await;
     assert_eq!(transcript(&messages), TALK);
     assert!(offers_the_tool(&asked[0]));
     let turns = asked[1]["messages"].as_array().unwrap();
-    assert_eq!(turns[1]["content"][0], json!({"type": "thinking", "thinking": "hm", "signature": "signed"}));
-    assert_eq!((&turns[2]["role"], &turns[2]["content"][0]["tool_use_id"]), (&json!("user"), &json!("a")));
+    assert_eq!(
+        turns[1]["content"][0],
+        json!({"type": "thinking", "thinking": "hm", "signature": "signed"})
+    );
+    assert_eq!(
+        (&turns[2]["role"], &turns[2]["content"][0]["tool_use_id"]),
+        (&json!("user"), &json!("a"))
+    );
     assert!(asked[1].to_string().contains("cache_control"));
 }
 
@@ -132,7 +217,10 @@ async fn gemini_does_a_turn_with_a_tool_and_gets_its_signatures_back() {
     let event = |parts: Value, reason: Value| json!({"candidates": [{"content": {"parts": parts}, "finishReason": reason}]});
     let call = json!([{"functionCall": {"name": "weather", "args": {"city": "Köln"}}, "thoughtSignature": "signed"}]);
     let answers = vec![
-        stream(&[event(json!([{"text": "Let me look."}]), Value::Null), event(call, json!("STOP"))]),
+        stream(&[
+            event(json!([{"text": "Let me look."}]), Value::Null),
+            event(call, json!("STOP")),
+        ]),
         stream(&[event(json!([{"text": "It is sunny."}]), json!("STOP"))]),
     ];
     let (messages, asked) = turn("gemini", json!({}), answers).await;
@@ -140,42 +228,70 @@ async fn gemini_does_a_turn_with_a_tool_and_gets_its_signatures_back() {
     assert!(offers_the_tool(&asked[0]));
     let contents = asked[1]["contents"].as_array().unwrap();
     assert_eq!(contents[1]["parts"][1]["thoughtSignature"], "signed");
-    assert_eq!(contents[2]["parts"][0]["functionResponse"]["response"]["result"], "sunny in Köln");
+    assert_eq!(
+        contents[2]["parts"][0]["functionResponse"]["response"]["result"],
+        "sunny in Köln"
+    );
 }
 
 #[tokio::test]
 async fn ollama_does_a_turn_with_a_tool() {
-    let lines = |lines: &[Value]| Answer::Lines(lines.iter().map(|line| format!("{line}\n")).collect());
-    let call = json!({"tool_calls": [{"function": {"name": "weather", "arguments": {"city": "Köln"}}}]});
+    let lines =
+        |lines: &[Value]| Answer::Lines(lines.iter().map(|line| format!("{line}\n")).collect());
+    let call =
+        json!({"tool_calls": [{"function": {"name": "weather", "arguments": {"city": "Köln"}}}]});
     let answers = vec![
-        lines(&[json!({"message": {"content": "Let me look."}}), json!({"message": call}), json!({"done": true, "done_reason": "stop"})]),
-        lines(&[json!({"message": {"content": "It is sunny."}}), json!({"done": true, "done_reason": "stop"})]),
+        lines(&[
+            json!({"message": {"content": "Let me look."}}),
+            json!({"message": call}),
+            json!({"done": true, "done_reason": "stop"}),
+        ]),
+        lines(&[
+            json!({"message": {"content": "It is sunny."}}),
+            json!({"done": true, "done_reason": "stop"}),
+        ]),
     ];
     let (messages, asked) = turn("ollama", json!({"num_ctx": 9000}), answers).await;
     assert_eq!(transcript(&messages), TALK);
     assert!(offers_the_tool(&asked[0]) && asked[0]["options"]["num_ctx"] == 9000);
     let told = asked[1]["messages"].as_array().unwrap().last().unwrap();
-    assert_eq!(told, &json!({"role": "tool", "content": "sunny in Köln", "tool_name": "weather"}));
+    assert_eq!(
+        told,
+        &json!({"role": "tool", "content": "sunny in Köln", "tool_name": "weather"})
+    );
 }
 
 #[tokio::test]
 async fn responses_and_codex_do_a_turn_with_a_tool_and_get_their_reasoning_back() {
     let done = |index: usize, item: Value| json!({"type": "response.output_item.done", "output_index": index, "item": item});
-    let text = |text: &str| json!({"type": "message", "content": [{"type": "output_text", "text": text}]});
+    let text =
+        |text: &str| json!({"type": "message", "content": [{"type": "output_text", "text": text}]});
     let call = json!({"type": "function_call", "call_id": "a", "name": "weather", "arguments": "{\"city\":\"Köln\"}"});
-    let reasoning = json!({"type": "reasoning", "id": "rs", "summary": [], "encrypted_content": "enc"});
+    let reasoning =
+        json!({"type": "reasoning", "id": "rs", "summary": [], "encrypted_content": "enc"});
     let completed = json!({"type": "response.completed", "response": {"status": "completed"}});
     let answers = vec![
-        stream(&[done(0, reasoning.clone()), done(1, text("Let me look.")), done(2, call), completed.clone()]),
+        stream(&[
+            done(0, reasoning.clone()),
+            done(1, text("Let me look.")),
+            done(2, call),
+            completed.clone(),
+        ]),
         stream(&[done(0, text("It is sunny.")), completed]),
     ];
-    for (kind, keys) in [("openai", json!({"use_responses_api": true})), ("codex", json!({}))] {
+    for (kind, keys) in [
+        ("openai", json!({"use_responses_api": true})),
+        ("codex", json!({})),
+    ] {
         let (messages, asked) = turn(kind, keys, answers.clone()).await;
         assert_eq!(transcript(&messages), TALK, "{kind}");
         assert!(offers_the_tool(&asked[0]));
         let items = asked[1]["input"].as_array().unwrap();
         assert_eq!(items[1], reasoning);
-        assert_eq!(items[4], json!({"type": "function_call_output", "call_id": "a", "output": "sunny in Köln"}));
+        assert_eq!(
+            items[4],
+            json!({"type": "function_call_output", "call_id": "a", "output": "sunny in Köln"})
+        );
     }
 }
 
@@ -186,7 +302,11 @@ async fn codex_goes_on_with_the_token_that_its_program_renewed() {
     let keys = json!({"credentials_path": path.to_str().unwrap()});
     let write = move |token: &str| {
         let tokens = json!({"access_token": token, "account_id": "acc", "refresh_token": "r"});
-        std::fs::write(&path, json!({"OPENAI_API_KEY": null, "tokens": tokens}).to_string()).unwrap();
+        std::fs::write(
+            &path,
+            json!({"OPENAI_API_KEY": null, "tokens": tokens}).to_string(),
+        )
+        .unwrap();
     };
     write("old-token");
     let done = json!({"type": "message", "content": [{"type": "output_text", "text": "Here."}]});
@@ -201,7 +321,11 @@ async fn codex_goes_on_with_the_token_that_its_program_renewed() {
     let heads: Vec<String> = server.heard().into_iter().map(|(head, _)| head).collect();
     assert_eq!(heads.len(), 2, "the refused call is made once more");
     for (head, token) in heads.iter().zip(["old-token", "new-token"]) {
-        for part in [&format!("authorization: bearer {token}"), "chatgpt-account-id: acc", "originator: deerflow"] {
+        for part in [
+            &format!("authorization: bearer {token}"),
+            "chatgpt-account-id: acc",
+            "originator: deerflow",
+        ] {
             assert!(head.contains(part), "{part}: {head}");
         }
     }
@@ -209,23 +333,47 @@ async fn codex_goes_on_with_the_token_that_its_program_renewed() {
 
 #[tokio::test]
 async fn another_entry_answers_when_the_first_one_fails_for_good() {
-    let refusal = Answer::Json(402, "", json!({"error": {"message": "insufficient balance", "code": "insufficient_quota"}}));
+    let refusal = Answer::Json(
+        402,
+        "",
+        json!({"error": {"message": "insufficient balance", "code": "insufficient_quota"}}),
+    );
     let broke = TestServer::start([refusal]).await;
-    let well = [json!({"choices": [{"index": 0, "delta": {"content": "Here."}, "finish_reason": "stop"}]})];
+    let well = [
+        json!({"choices": [{"index": 0, "delta": {"content": "Here."}, "finish_reason": "stop"}]}),
+    ];
     let well = TestServer::start([stream(&well)]).await;
     let entry = |name: &str, address: &str, fallbacks: Value| {
         let keys = json!({"name": name, "use": "openai", "model": "x", "base_url": address, "fallback_models": fallbacks});
         serde_json::from_value::<ModelConfig>(keys).unwrap()
     };
-    let models = [entry("first", &broke.address, json!(["second"])), entry("second", &well.address, json!([]))];
+    let models = [
+        entry("first", &broke.address, json!(["second"])),
+        entry("second", &well.address, json!([])),
+    ];
     let models = Arc::new(ModelCatalog::from_config(&models, Arc::new(SystemClock)));
     let mut spec = LeadAgentSpec::new(models);
     spec.title.enabled = false;
     let agents = StaticResolver::new().with(LEAD_AGENT, LeadAgents::new(spec));
-    let runs = RunsFacade::new(runtime_in_memory(Arc::new(agents)).unwrap(), RunLimits::default());
+    let runs = RunsFacade::new(
+        runtime_in_memory(Arc::new(agents)).unwrap(),
+        RunLimits::default(),
+    );
     let thread = ThreadId::parse("t").unwrap();
-    runs.create_and_wait(RunSpec::ask(LEAD_AGENT, thread.clone(), Message::human("hi"))).await.unwrap();
-    let kept = runs.parts().checkpointer.get(&thread, None).await.unwrap().unwrap();
+    runs.create_and_wait(RunSpec::ask(
+        LEAD_AGENT,
+        thread.clone(),
+        Message::human("hi"),
+    ))
+    .await
+    .unwrap();
+    let kept = runs
+        .parts()
+        .checkpointer
+        .get(&thread, None)
+        .await
+        .unwrap()
+        .unwrap();
     assert_eq!(transcript(kept.state.messages()), ["human:hi", "ai:Here."]);
     assert_eq!((broke.heard().len(), well.heard().len()), (1, 1));
 }

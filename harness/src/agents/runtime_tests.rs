@@ -18,7 +18,9 @@ use crate::models::{ModelCatalog, ScriptedModel};
 use crate::runtime::actor_context::{ActorContext, DEFAULT_USER_ID, scope};
 use crate::runtime::checkpoint::Snapshot;
 use crate::runtime::memory::runtime_in_memory;
-use crate::runtime::runs::{CancelAction, NodeSelector, RunInput, RunLimits, RunSpec, RunStatus, RunsFacade, WaitOutcome};
+use crate::runtime::runs::{
+    CancelAction, NodeSelector, RunInput, RunLimits, RunSpec, RunStatus, RunsFacade, WaitOutcome,
+};
 use crate::runtime::stream_bridge::StreamItem;
 use crate::tools::{Tool, ToolContext, ToolControl, ToolError, ToolOutput, ToolRegistry};
 
@@ -74,16 +76,36 @@ struct House {
 
 fn house() -> House {
     let stuck = Arc::new(Notify::new());
-    let models = ModelCatalog::new([], Arc::new(SystemClock)).with_model(Arc::new(ScriptedModel::default()));
-    let spec = LeadAgentSpec { tools: ToolRegistry::new().with(Stuck(stuck.clone())).with(Asking), ..LeadAgentSpec::new(Arc::new(models)) };
-    let plain = AgentBuilder::new(Arc::new(ScriptedModel::default())).tool(Asking).build();
-    let agents = StaticResolver::new().with(LEAD_AGENT, LeadAgents::new(spec)).with_agent("plain", plain);
-    House { runs: RunsFacade::new(runtime_in_memory(Arc::new(agents)).unwrap(), RunLimits::default()), stuck }
+    let models =
+        ModelCatalog::new([], Arc::new(SystemClock)).with_model(Arc::new(ScriptedModel::default()));
+    let spec = LeadAgentSpec {
+        tools: ToolRegistry::new().with(Stuck(stuck.clone())).with(Asking),
+        ..LeadAgentSpec::new(Arc::new(models))
+    };
+    let plain = AgentBuilder::new(Arc::new(ScriptedModel::default()))
+        .tool(Asking)
+        .build();
+    let agents = StaticResolver::new()
+        .with(LEAD_AGENT, LeadAgents::new(spec))
+        .with_agent("plain", plain);
+    House {
+        runs: RunsFacade::new(
+            runtime_in_memory(Arc::new(agents)).unwrap(),
+            RunLimits::default(),
+        ),
+        stuck,
+    }
 }
 
 impl House {
     async fn thread(&self) -> Snapshot {
-        self.runs.parts().checkpointer.get(&thread(), None).await.unwrap().unwrap()
+        self.runs
+            .parts()
+            .checkpointer
+            .get(&thread(), None)
+            .await
+            .unwrap()
+            .unwrap()
     }
 
     async fn texts(&self) -> Vec<String> {
@@ -111,39 +133,81 @@ async fn a_run_with_a_tool_stores_each_message_once_and_leaves_nothing_due() {
     house.wait(say("[[tool:ask_clarification {\"question\":\"which?\",\"clarification_type\":\"missing_info\"}]]")).await;
     let after = house.thread().await;
     assert!(after.meta.next.is_empty() && after.meta.machine.is_none());
-    assert_eq!(after.state.messages().last().unwrap().content.text(), "❓ which?");
+    assert_eq!(
+        after.state.messages().last().unwrap().content.text(),
+        "❓ which?"
+    );
     let places: Vec<Option<u64>> = (1..=after.log_tail).map(Some).collect();
-    assert_eq!(after.state.log_places(), places, "the log holds each message once, in order");
-    let questions = after.state.messages().iter().filter(|message| message.is_human());
-    assert!(questions.clone().all(|message| message.additional_kwargs.contains_key("run_id")), "{questions:?}");
+    assert_eq!(
+        after.state.log_places(),
+        places,
+        "the log holds each message once, in order"
+    );
+    let questions = after
+        .state
+        .messages()
+        .iter()
+        .filter(|message| message.is_human());
+    assert!(
+        questions
+            .clone()
+            .all(|message| message.additional_kwargs.contains_key("run_id")),
+        "{questions:?}"
+    );
     assert!(after.state.title().is_some());
 }
 
 #[tokio::test]
 async fn a_cancel_in_a_tool_leaves_a_thread_whose_next_run_works() {
     let house = house();
-    let record = house.runs.create_background(say("[[tool:stuck {}]]")).await.unwrap();
+    let record = house
+        .runs
+        .create_background(say("[[tool:stuck {}]]"))
+        .await
+        .unwrap();
     house.stuck.notified().await;
-    let cancel = house.runs.cancel(None, &record.run_id, CancelAction::Interrupt, true);
-    let ended = scope(ActorContext::user(DEFAULT_USER_ID), cancel).await.unwrap();
+    let cancel = house
+        .runs
+        .cancel(None, &record.run_id, CancelAction::Interrupt, true);
+    let ended = scope(ActorContext::user(DEFAULT_USER_ID), cancel)
+        .await
+        .unwrap();
     assert_eq!(ended.status, RunStatus::Interrupted);
     let cut = house.thread().await;
     assert_eq!(cut.meta.next[0].name, "tools");
-    assert!(cut.state.title().is_some(), "a conversation that was cut off is named too");
+    assert!(
+        cut.state.title().is_some(),
+        "a conversation that was cut off is named too"
+    );
     house.wait(say("then say better")).await;
-    assert_eq!(house.texts().await.last().map(String::as_str), Some("ai:better"));
+    assert_eq!(
+        house.texts().await.last().map(String::as_str),
+        Some("ai:better")
+    );
     assert!(house.thread().await.meta.next.is_empty());
 }
 
 #[tokio::test]
 async fn a_question_survives_its_run_and_its_answer_goes_on() {
     let house = house();
-    house.wait(RunSpec { assistant: "plain".to_owned(), ..say("[[tool:asking {}]] then say thanks") }).await;
+    house
+        .wait(RunSpec {
+            assistant: "plain".to_owned(),
+            ..say("[[tool:asking {}]] then say thanks")
+        })
+        .await;
     let waiting = house.thread().await;
     assert_eq!(waiting.meta.next[0].interrupts[0]["value"], "which?");
-    let resume = RunSpec { assistant: "plain".to_owned(), input: RunInput::Resume(json!("red")), ..say("") };
+    let resume = RunSpec {
+        assistant: "plain".to_owned(),
+        input: RunInput::Resume(json!("red")),
+        ..say("")
+    };
     house.wait(resume).await;
-    assert_eq!(house.texts().await[1..], ["ai:", "tool:\"red\"", "ai:thanks"]);
+    assert_eq!(
+        house.texts().await[1..],
+        ["ai:", "tool:\"red\"", "ai:thanks"]
+    );
     assert!(house.thread().await.meta.next.is_empty());
 }
 
@@ -151,22 +215,39 @@ async fn a_question_survives_its_run_and_its_answer_goes_on() {
 async fn a_breakpoint_is_saved_and_the_next_run_goes_on_from_it() {
     let house = house();
     let stop = NodeSelector::Named(vec!["tools".to_owned()]);
-    house.wait(RunSpec { assistant: "plain".to_owned(), interrupt_before: stop, ..say("[[tool:asking {}]]") }).await;
+    house
+        .wait(RunSpec {
+            assistant: "plain".to_owned(),
+            interrupt_before: stop,
+            ..say("[[tool:asking {}]]")
+        })
+        .await;
     assert_eq!(house.thread().await.meta.next[0].name, "tools");
-    house.wait(RunSpec { assistant: "plain".to_owned(), input: RunInput::Continue, ..say("") }).await;
+    house
+        .wait(RunSpec {
+            assistant: "plain".to_owned(),
+            input: RunInput::Continue,
+            ..say("")
+        })
+        .await;
     assert_eq!(house.thread().await.meta.next[0].interrupts.len(), 1);
 }
 
 #[tokio::test]
 async fn viewers_of_messages_read_tokens_and_results() {
     let house = house();
-    let (_, mut stream) = house.runs.create_and_stream(say("then say a b c"), Duration::from_secs(15)).await.unwrap();
+    let (_, mut stream) = house
+        .runs
+        .create_and_stream(say("then say a b c"), Duration::from_secs(15))
+        .await
+        .unwrap();
     let mut texts = Vec::new();
     while let Some(item) = stream.items.next().await {
         if let StreamItem::Event(event) = item
             && event.event == "messages"
         {
-            let (chunk, meta): (Value, Map<String, Value>) = serde_json::from_slice(&event.data.into_bytes()).unwrap();
+            let (chunk, meta): (Value, Map<String, Value>) =
+                serde_json::from_slice(&event.data.into_bytes()).unwrap();
             assert_eq!(meta["langgraph_node"], "model");
             texts.push(chunk["content"].as_str().unwrap().to_owned());
         }

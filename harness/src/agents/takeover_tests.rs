@@ -15,7 +15,9 @@ use crate::messages::Message;
 use crate::models::ScriptedModel;
 use crate::runtime::actor_context::{ActorContext, Owner, scope};
 use crate::runtime::memory::{MemoryOptions, MemoryStreamBridge, runtime_in_memory};
-use crate::runtime::runs::{CancelAction, RunInput, RunLimits, RunRecord, RunSpec, RunStatus, RunsFacade, RuntimeParts};
+use crate::runtime::runs::{
+    CancelAction, RunInput, RunLimits, RunRecord, RunSpec, RunStatus, RunsFacade, RuntimeParts,
+};
 use crate::runtime::tasks::Tasks;
 use crate::tools::{Effect, Tool, ToolContext, ToolError, ToolOutput};
 
@@ -68,16 +70,30 @@ struct House {
 
 fn process(parts: RuntimeParts) -> RunsFacade {
     let bridge = Arc::new(MemoryStreamBridge::new(MemoryOptions::default()).unwrap());
-    RunsFacade::new(RuntimeParts { bridge, tasks: Tasks::new(), ..parts }, RunLimits::default())
+    RunsFacade::new(
+        RuntimeParts {
+            bridge,
+            tasks: Tasks::new(),
+            ..parts
+        },
+        RunLimits::default(),
+    )
 }
 
 fn house() -> House {
     let world = Arc::<World>::default();
     let tool = |name, effect| Doing(name, effect, world.clone());
     let agent = AgentBuilder::new(Arc::new(ScriptedModel::default()));
-    let agent = agent.tool(tool("reads", Effect::Pure)).tool(tool("puts", Effect::Keyed)).tool(tool("sends", Effect::Unsafe)).build();
+    let agent = agent
+        .tool(tool("reads", Effect::Pure))
+        .tool(tool("puts", Effect::Keyed))
+        .tool(tool("sends", Effect::Unsafe))
+        .build();
     let agents = StaticResolver::new().with_agent("plain", agent);
-    House { runs: process(runtime_in_memory(Arc::new(agents)).unwrap()), world }
+    House {
+        runs: process(runtime_in_memory(Arc::new(agents)).unwrap()),
+        world,
+    }
 }
 
 impl House {
@@ -113,7 +129,13 @@ async fn as_user<T>(work: impl Future<Output = T>) -> T {
 }
 
 async fn texts(runs: &RunsFacade) -> Vec<String> {
-    let head = runs.parts().checkpointer.get(&thread(), None).await.unwrap().unwrap();
+    let head = runs
+        .parts()
+        .checkpointer
+        .get(&thread(), None)
+        .await
+        .unwrap()
+        .unwrap();
     super::test_support::transcript(head.state.messages())
 }
 
@@ -145,7 +167,9 @@ async fn a_process_that_takes_a_run_over_repeats_only_what_may_be_repeated() {
 async fn a_later_call_of_a_run_that_was_taken_over_is_made_as_usual() {
     as_user(async {
         let house = house();
-        let (run, next) = house.dies_in(r#"[[tool:sends {"hang":true}]] [[tool:sends {}]] then say fine"#).await;
+        let (run, next) = house
+            .dies_in(r#"[[tool:sends {"hang":true}]] [[tool:sends {}]] then say fine"#)
+            .await;
         next.join_wait(None, &run.run_id).await.unwrap();
         let said = texts(&next).await;
         assert!(said[2].contains("outcome is unknown"));
@@ -159,15 +183,49 @@ async fn a_later_call_of_a_run_that_was_taken_over_is_made_as_usual() {
 async fn a_run_that_is_told_to_stop_in_a_call_forgets_its_ledger() {
     as_user(async {
         let house = house();
-        let run = house.runs.create_background(ask(r#"[[tool:sends {"hang":true}]]"#)).await.unwrap();
+        let run = house
+            .runs
+            .create_background(ask(r#"[[tool:sends {"hang":true}]]"#))
+            .await
+            .unwrap();
         house.world.hanging.notified().await;
         let key = house.world.made.lock()[0].1.clone();
-        let head = house.runs.parts().checkpointer.get(&thread(), None).await.unwrap().unwrap();
-        assert_eq!(head.meta.next[0].name, "tools", "and so is the step that it belongs to");
-        assert!(house.runs.parts().ledger.progress(&run.run_id, &key).await.unwrap().is_some(), "durable before the tool begins");
-        house.runs.cancel(None, &run.run_id, CancelAction::Interrupt, true).await.unwrap();
-        assert_eq!(house.runs.parts().ledger.progress(&run.run_id, &key).await, Ok(None));
-        let again = RunSpec { input: RunInput::Continue, ..ask("") };
+        let head = house
+            .runs
+            .parts()
+            .checkpointer
+            .get(&thread(), None)
+            .await
+            .unwrap()
+            .unwrap();
+        assert_eq!(
+            head.meta.next[0].name, "tools",
+            "and so is the step that it belongs to"
+        );
+        assert!(
+            house
+                .runs
+                .parts()
+                .ledger
+                .progress(&run.run_id, &key)
+                .await
+                .unwrap()
+                .is_some(),
+            "durable before the tool begins"
+        );
+        house
+            .runs
+            .cancel(None, &run.run_id, CancelAction::Interrupt, true)
+            .await
+            .unwrap();
+        assert_eq!(
+            house.runs.parts().ledger.progress(&run.run_id, &key).await,
+            Ok(None)
+        );
+        let again = RunSpec {
+            input: RunInput::Continue,
+            ..ask("")
+        };
         house.world.healed.store(true, Ordering::Relaxed);
         house.runs.create_and_wait(again).await.unwrap();
         assert_eq!(house.counts()[2], 2, "another run may do it");

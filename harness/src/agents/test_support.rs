@@ -16,7 +16,8 @@ use crate::messages::{Message, MessageChunk, ToolCallChunk};
 use crate::models::{ChatModel, ModelError, ModelInfo, ModelRequest, ModelStream};
 use crate::runtime::actor_context::ActorContext;
 use crate::runtime::agent::{
-    Agent, AgentError, AgentEvent, AgentInput, AgentOutcome, AgentStart, CallLog, EventSink, RunContext, StepEvent,
+    Agent, AgentError, AgentEvent, AgentInput, AgentOutcome, AgentStart, CallLog, EventSink,
+    RunContext, StepEvent,
 };
 use crate::runtime::checkpoint::NestedStates;
 use crate::runtime::runs::NodeSelector;
@@ -39,7 +40,12 @@ pub(crate) enum Reply {
 
 /// Calls with readable arguments.
 pub(crate) fn calls<const N: usize>(calls: [(&'static str, &'static str, Value); N]) -> Reply {
-    Reply::Call(calls.into_iter().map(|(id, name, args)| (id, name, args.to_string())).collect())
+    Reply::Call(
+        calls
+            .into_iter()
+            .map(|(id, name, args)| (id, name, args.to_string()))
+            .collect(),
+    )
 }
 
 /// Replays answers in order, then repeats the last one, and remembers what it was asked.
@@ -52,9 +58,17 @@ pub(crate) struct ReplayModel {
 
 impl ReplayModel {
     pub(crate) fn new(replies: impl IntoIterator<Item = Reply>) -> Arc<Self> {
-        let info =
-            ModelInfo { name: "replay".to_owned(), model: "replay-1".to_owned(), provider: "replay".to_owned(), supports_vision: false };
-        Arc::new(Self { info, replies: Mutex::new(replies.into_iter().collect()), asked: Mutex::default() })
+        let info = ModelInfo {
+            name: "replay".to_owned(),
+            model: "replay-1".to_owned(),
+            provider: "replay".to_owned(),
+            supports_vision: false,
+        };
+        Arc::new(Self {
+            info,
+            replies: Mutex::new(replies.into_iter().collect()),
+            asked: Mutex::default(),
+        })
     }
 
     /// The same, for images too.
@@ -79,23 +93,46 @@ impl ChatModel for ReplayModel {
         let id = request.message_id.clone();
         self.asked.lock().push(request);
         let mut replies = self.replies.lock();
-        let reply = if replies.len() > 1 { replies.pop_front() } else { replies.front().cloned() };
+        let reply = if replies.len() > 1 {
+            replies.pop_front()
+        } else {
+            replies.front().cloned()
+        };
         let mut chunks = match reply.unwrap_or(Reply::Say("")) {
             Reply::Fail(error) => return Err(error),
-            Reply::Chunk(chunk) => vec![MessageChunk { id, chunk_position: Some("last"), ..*chunk }],
-            Reply::Cut(text) => vec![MessageChunk { content: text.to_owned(), ..MessageChunk::empty(&id) }],
+            Reply::Chunk(chunk) => vec![MessageChunk {
+                id,
+                chunk_position: Some("last"),
+                ..*chunk
+            }],
+            Reply::Cut(text) => vec![MessageChunk {
+                content: text.to_owned(),
+                ..MessageChunk::empty(&id)
+            }],
             Reply::Say(text) => {
-                let words = text.split_inclusive(' ').map(|word| MessageChunk { content: word.to_owned(), ..MessageChunk::empty(&id) });
+                let words = text.split_inclusive(' ').map(|word| MessageChunk {
+                    content: word.to_owned(),
+                    ..MessageChunk::empty(&id)
+                });
                 words.chain([last(&id)]).collect()
             }
-            Reply::Call(calls) => vec![MessageChunk { tool_call_chunks: call_chunks(calls), ..MessageChunk::empty(&id) }, last(&id)],
+            Reply::Call(calls) => vec![
+                MessageChunk {
+                    tool_call_chunks: call_chunks(calls),
+                    ..MessageChunk::empty(&id)
+                },
+                last(&id),
+            ],
         };
         Ok(stream::iter(chunks.drain(..).map(Ok).collect::<Vec<_>>()).boxed())
     }
 }
 
 fn last(id: &str) -> MessageChunk {
-    MessageChunk { chunk_position: Some("last"), ..MessageChunk::empty(id) }
+    MessageChunk {
+        chunk_position: Some("last"),
+        ..MessageChunk::empty(id)
+    }
 }
 
 fn call_chunks(calls: Vec<(&'static str, &'static str, String)>) -> Vec<ToolCallChunk> {
@@ -122,7 +159,9 @@ pub(crate) fn context(seed: u64) -> (RunContext, tokio::sync::mpsc::UnboundedRec
         recursion_limit: 100,
         interrupt_before: NodeSelector::None,
         interrupt_after: NodeSelector::None,
-        clock: Arc::new(ManualClock::starting_at(DateTime::from_timestamp(1_800_000_000, 0).unwrap())),
+        clock: Arc::new(ManualClock::starting_at(
+            DateTime::from_timestamp(1_800_000_000, 0).unwrap(),
+        )),
         ids: Arc::new(SeededIds::new(seed)),
         sink,
         calls: CallLog::default(),
@@ -137,7 +176,15 @@ pub(crate) fn state_of(messages: impl IntoIterator<Item = Message>) -> ThreadSta
         Some(_) => message,
         None => message.with(|body| body.id = Some(format!("h{at}"))),
     };
-    ThreadState::restored(messages.into_iter().enumerate().map(with_id).zip(1..).map(|(message, at)| (at, message)), Default::default())
+    ThreadState::restored(
+        messages
+            .into_iter()
+            .enumerate()
+            .map(with_id)
+            .zip(1..)
+            .map(|(message, at)| (at, message)),
+        Default::default(),
+    )
 }
 
 /// All that a run said.
@@ -149,12 +196,25 @@ pub(crate) struct Said {
 
 impl Said {
     pub(crate) fn steps(&self) -> Vec<&StepEvent> {
-        self.events.iter().filter_map(|event| if let AgentEvent::Step(step) = event { Some(step) } else { None }).collect()
+        self.events
+            .iter()
+            .filter_map(|event| {
+                if let AgentEvent::Step(step) = event {
+                    Some(step)
+                } else {
+                    None
+                }
+            })
+            .collect()
     }
 
     /// The nodes of the steps that wrote something.
     pub(crate) fn nodes(&self) -> Vec<&str> {
-        self.steps().into_iter().filter(|step| step.update.is_some()).map(|step| step.node.as_str()).collect()
+        self.steps()
+            .into_iter()
+            .filter(|step| step.update.is_some())
+            .map(|step| step.node.as_str())
+            .collect()
     }
 
     pub(crate) fn last_step(&self) -> &StepEvent {
@@ -172,21 +232,38 @@ impl Said {
 
     /// The last step that a runtime would have saved: what another process finds.
     pub(crate) fn saved(&self) -> (ThreadState, Option<Value>) {
-        let step = self.steps().into_iter().rfind(|step| step.checkpoint).unwrap();
-        (ThreadState::clone(&step.state), (!step.next.is_empty()).then(|| step.machine.clone()))
+        let step = self
+            .steps()
+            .into_iter()
+            .rfind(|step| step.checkpoint)
+            .unwrap();
+        (
+            ThreadState::clone(&step.state),
+            (!step.next.is_empty()).then(|| step.machine.clone()),
+        )
     }
 }
 
 pub(crate) fn transcript(messages: &[Message]) -> Vec<String> {
-    messages.iter().map(|message| format!("{}:{}", message.type_name(), message.content.text())).collect()
+    messages
+        .iter()
+        .map(|message| format!("{}:{}", message.type_name(), message.content.text()))
+        .collect()
 }
 
 /// Runs an agent to its end.
-pub(crate) async fn run(agent: &Arc<dyn Agent>, input: AgentInput, change: impl FnOnce(&mut RunContext)) -> Said {
+pub(crate) async fn run(
+    agent: &Arc<dyn Agent>,
+    input: AgentInput,
+    change: impl FnOnce(&mut RunContext),
+) -> Said {
     let (mut ctx, events) = context(1_000_000 * input.state.messages().len() as u64);
     change(&mut ctx);
     let mut stream = agent.stream(input, ctx, events);
-    let mut said = Said { events: vec![], outcome: Err(AgentError::EmptyInput) };
+    let mut said = Said {
+        events: vec![],
+        outcome: Err(AgentError::EmptyInput),
+    };
     while let Some(event) = stream.next().await {
         match event {
             Ok(AgentEvent::Done(outcome)) => said.outcome = Ok(outcome),
@@ -203,13 +280,25 @@ pub(crate) async fn ask(agent: &Arc<dyn Agent>, text: &str) -> Said {
 }
 
 pub(crate) fn fresh(state: ThreadState) -> AgentInput {
-    AgentInput { state, start: AgentStart::Fresh, machine: None, step: 0, nested: NestedStates::new() }
+    AgentInput {
+        state,
+        start: AgentStart::Fresh,
+        machine: None,
+        step: 0,
+        nested: NestedStates::new(),
+    }
 }
 
 /// Goes on from what `said` has saved.
 pub(crate) fn go_on(said: &Said, start: AgentStart) -> AgentInput {
     let (state, machine) = said.saved();
-    AgentInput { state, start, machine, step: 0, nested: NestedStates::new() }
+    AgentInput {
+        state,
+        start,
+        machine,
+        step: 0,
+        nested: NestedStates::new(),
+    }
 }
 
 /// Arguments of a tool that takes one text.

@@ -23,9 +23,21 @@ impl FileKind {
             || essence.ends_with("javascript")
             || essence.ends_with("ecmascript")
             || essence.contains("xslt")
-            || matches!(essence.as_str(), "text/html" | "application/xhtml+xml" | "image/svg+xml" | "application/x-shockwave-flash");
-        let textual = essence.starts_with("text/") || essence == "application/json" || essence.ends_with("+json");
-        let media_type = if textual { format!("{essence}; charset=utf-8") } else { essence };
+            || matches!(
+                essence.as_str(),
+                "text/html"
+                    | "application/xhtml+xml"
+                    | "image/svg+xml"
+                    | "application/x-shockwave-flash"
+            );
+        let textual = essence.starts_with("text/")
+            || essence == "application/json"
+            || essence.ends_with("+json");
+        let media_type = if textual {
+            format!("{essence}; charset=utf-8")
+        } else {
+            essence
+        };
         Self { media_type, active }
     }
 }
@@ -36,13 +48,29 @@ mod tests {
 
     #[test]
     fn whatever_a_browser_could_run_is_active() {
-        for name in ["a.html", "a.htm", "a.xhtml", "a.svg", "a.xml", "a.xsl", "a.xslt", "a.js", "a.mjs", "a.rss", "a.atom", "A.SVG"] {
-            assert!(FileKind::of(name).active, "{name}: {:?}", FileKind::of(name));
+        for name in [
+            "a.html", "a.htm", "a.xhtml", "a.svg", "a.xml", "a.xsl", "a.xslt", "a.js", "a.mjs",
+            "a.rss", "a.atom", "A.SVG",
+        ] {
+            assert!(
+                FileKind::of(name).active,
+                "{name}: {:?}",
+                FileKind::of(name)
+            );
         }
-        for name in ["a.md", "a.txt", "a.png", "a.pdf", "a.csv", "a.json", "a.py", "noext", "a.mp4"] {
-            assert!(!FileKind::of(name).active, "{name}: {:?}", FileKind::of(name));
+        for name in [
+            "a.md", "a.txt", "a.png", "a.pdf", "a.csv", "a.json", "a.py", "noext", "a.mp4",
+        ] {
+            assert!(
+                !FileKind::of(name).active,
+                "{name}: {:?}",
+                FileKind::of(name)
+            );
         }
-        assert_eq!(FileKind::of("a.txt").media_type, "text/plain; charset=utf-8");
+        assert_eq!(
+            FileKind::of("a.txt").media_type,
+            "text/plain; charset=utf-8"
+        );
         assert_eq!(FileKind::of("a.m4a").media_type, "audio/mp4");
     }
 }

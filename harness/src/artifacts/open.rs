@@ -37,16 +37,34 @@ impl Artifact {
     /// Why there is nothing to be had.
     pub async fn open(files: &ThreadFiles, path: &VirtualPath) -> Result<Self, ArtifactError> {
         let error = match files.open_read(path).await {
-            Ok((file, facts)) => return Ok(Self { content: ArtifactContent::File(file), facts }),
+            Ok((file, facts)) => {
+                return Ok(Self {
+                    content: ArtifactContent::File(file),
+                    facts,
+                });
+            }
             Err(error) => error,
         };
         let is_missing = matches!(error.fault(), Some(Fault::NotFound | Fault::NotDirectory));
-        let Some((archive, name)) = in_archive(path).filter(|_| is_missing) else { return Err(refused(error, path)) };
-        let (file, facts) = files.open_read(&archive).await.map_err(|error| refused(error, path))?;
+        let Some((archive, name)) = in_archive(path).filter(|_| is_missing) else {
+            return Err(refused(error, path));
+        };
+        let (file, facts) = files
+            .open_read(&archive)
+            .await
+            .map_err(|error| refused(error, path))?;
         let wanted = name.clone();
-        let read = files.in_turn(move || Ok(member(file, &wanted))).await.unwrap_or_else(|fault| Err(ArchiveError::Disk(fault)));
-        let content = read.map_err(ArtifactError::Archive)?.ok_or(ArtifactError::NotInArchive(name))?;
-        Ok(Self { content: ArtifactContent::Member(content), facts })
+        let read = files
+            .in_turn(move || Ok(member(file, &wanted)))
+            .await
+            .unwrap_or_else(|fault| Err(ArchiveError::Disk(fault)));
+        let content = read
+            .map_err(ArtifactError::Archive)?
+            .ok_or(ArtifactError::NotInArchive(name))?;
+        Ok(Self {
+            content: ArtifactContent::Member(content),
+            facts,
+        })
     }
 
     /// All bytes, if they are `most` at most.
@@ -56,7 +74,9 @@ impl Artifact {
     pub async fn read(self, path: &VirtualPath, most: u64) -> Result<Vec<u8>, ArtifactError> {
         let bytes = match self.content {
             ArtifactContent::Member(bytes) => bytes,
-            ArtifactContent::File(_) if self.facts.len() > most => return Err(ArtifactError::TooLarge(most)),
+            ArtifactContent::File(_) if self.facts.len() > most => {
+                return Err(ArtifactError::TooLarge(most));
+            }
             ArtifactContent::File(file) => {
                 let read = move || {
                     let mut bytes = Vec::new();
@@ -64,10 +84,16 @@ impl Artifact {
                     file.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
                     Ok(bytes)
                 };
-                off_the_runtime(read).await.map_err(|fault| fault.at(path))?
+                off_the_runtime(read)
+                    .await
+                    .map_err(|fault| fault.at(path))?
             }
         };
-        if bytes.len() as u64 > most { Err(ArtifactError::TooLarge(most)) } else { Ok(bytes) }
+        if bytes.len() as u64 > most {
+            Err(ArtifactError::TooLarge(most))
+        } else {
+            Ok(bytes)
+        }
     }
 }
 
@@ -75,5 +101,8 @@ impl Artifact {
 fn in_archive(path: &VirtualPath) -> Option<(VirtualPath, String)> {
     let path = path.to_string();
     let (archive, name) = path.split_once(IN_ARCHIVE)?;
-    Some((VirtualPath::parse(&format!("{archive}.skill")).ok()?, name.to_owned()))
+    Some((
+        VirtualPath::parse(&format!("{archive}.skill")).ok()?,
+        name.to_owned(),
+    ))
 }

@@ -19,7 +19,9 @@ pub fn artifact_path(raw: &str) -> Result<VirtualPath, ArtifactError> {
         return Err(ArtifactError::Traversal);
     }
     VirtualPath::parse(&absolute).map_err(|error| match error {
-        PathError::OutsideRoots { .. } if !absolute.starts_with(USER_DATA) => ArtifactError::OutsideUserData,
+        PathError::OutsideRoots { .. } if !absolute.starts_with(USER_DATA) => {
+            ArtifactError::OutsideUserData
+        }
         PathError::ParentSegment { .. } => ArtifactError::Traversal,
         other => ArtifactError::Path(other),
     })
@@ -42,12 +44,19 @@ pub(super) fn shown(path: &VirtualPath) -> String {
 
 /// Where the gateway has an artifact.
 pub fn artifact_url(thread: &ThreadId, path: &VirtualPath) -> String {
-    let segments: String = shown(path).split('/').map(|name| format!("/{}", percent_encoded(name))).collect();
+    let segments: String = shown(path)
+        .split('/')
+        .map(|name| format!("/{}", percent_encoded(name)))
+        .collect();
     format!("/api/threads/{thread}/artifacts{segments}")
 }
 
 /// What stands in a URL as it is (RFC 3986, 2.3).
-const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'.').remove(b'_').remove(b'-').remove(b'~');
+const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'-')
+    .remove(b'~');
 
 /// A name as one segment of a URL, everything but unreserved characters escaped.
 pub fn percent_encoded(name: &str) -> impl Display {
@@ -60,23 +69,47 @@ mod tests {
 
     #[test]
     fn only_paths_of_user_data_are_artifacts() {
-        let read = |raw: &str| artifact_path(raw).map(|path| path.to_string()).map_err(|error| error.to_string());
-        for raw in ["mnt/user-data/outputs/a b.txt", "/mnt/user-data/outputs/a b.txt", "//mnt/user-data/outputs/a b.txt"] {
+        let read = |raw: &str| {
+            artifact_path(raw)
+                .map(|path| path.to_string())
+                .map_err(|error| error.to_string())
+        };
+        for raw in [
+            "mnt/user-data/outputs/a b.txt",
+            "/mnt/user-data/outputs/a b.txt",
+            "//mnt/user-data/outputs/a b.txt",
+        ] {
             assert_eq!(read(raw).unwrap(), "/mnt/user-data/outputs/a b.txt");
         }
-        for raw in ["mnt/user-data/../../etc/passwd", "../x", "mnt/user-data/outputs/.."] {
-            assert!(matches!(artifact_path(raw), Err(ArtifactError::Traversal)), "{raw}");
+        for raw in [
+            "mnt/user-data/../../etc/passwd",
+            "../x",
+            "mnt/user-data/outputs/..",
+        ] {
+            assert!(
+                matches!(artifact_path(raw), Err(ArtifactError::Traversal)),
+                "{raw}"
+            );
         }
         for raw in ["etc/passwd", "mnt/skills/public/x", "", "/"] {
-            assert!(matches!(artifact_path(raw), Err(ArtifactError::OutsideUserData)), "{raw}");
+            assert!(
+                matches!(artifact_path(raw), Err(ArtifactError::OutsideUserData)),
+                "{raw}"
+            );
         }
-        assert!(matches!(artifact_path("mnt/user-data/outputs/a\u{0}b"), Err(ArtifactError::Path(_))));
+        assert!(matches!(
+            artifact_path("mnt/user-data/outputs/a\u{0}b"),
+            Err(ArtifactError::Path(_))
+        ));
     }
 
     #[test]
     fn urls_keep_the_way_and_escape_the_names() {
         let path = VirtualPath::parse("/mnt/user-data/outputs/ü/a b#.txt").unwrap();
         let url = artifact_url(&ThreadId::parse("t").unwrap(), &path);
-        assert_eq!(url, "/api/threads/t/artifacts/mnt/user-data/outputs/%C3%BC/a%20b%23.txt");
+        assert_eq!(
+            url,
+            "/api/threads/t/artifacts/mnt/user-data/outputs/%C3%BC/a%20b%23.txt"
+        );
     }
 }

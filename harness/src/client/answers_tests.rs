@@ -39,8 +39,14 @@ impl Place {
         let skill = folder.path().join("home/skills/public/web");
         std::fs::create_dir_all(&skill).unwrap();
         std::fs::write(skill.join("SKILL.md"), skill_text("web")).unwrap();
-        let builder = Client::builder(config()).home(folder.path().join("home")).memories(Arc::new(VolatileMemoryStore::default()));
-        Self { client: builder.build().unwrap(), folder, thread: ThreadId::parse("t").unwrap() }
+        let builder = Client::builder(config())
+            .home(folder.path().join("home"))
+            .memories(Arc::new(VolatileMemoryStore::default()));
+        Self {
+            client: builder.build().unwrap(),
+            folder,
+            thread: ThreadId::parse("t").unwrap(),
+        }
     }
 
     /// A file of the embedding program.
@@ -51,11 +57,22 @@ impl Place {
     }
 
     fn files(&self) -> ThreadFiles {
-        self.client.installation.files().unwrap().thread("default", &self.thread)
+        self.client
+            .installation
+            .files()
+            .unwrap()
+            .thread("default", &self.thread)
     }
 
     async fn uploads(&self) -> Vec<String> {
-        self.client.list_uploads(&self.thread).await.unwrap().files.into_iter().map(|file| file.filename).collect()
+        self.client
+            .list_uploads(&self.thread)
+            .await
+            .unwrap()
+            .files
+            .into_iter()
+            .map(|file| file.filename)
+            .collect()
     }
 }
 
@@ -71,7 +88,10 @@ async fn models_are_told_without_their_secrets() {
         "token_usage": { "enabled": false },
     });
     assert_eq!(json!(models), wanted);
-    assert_eq!(place.client.get_model("m").unwrap().as_ref(), models.models.first());
+    assert_eq!(
+        place.client.get_model("m").unwrap().as_ref(),
+        models.models.first()
+    );
     assert_eq!(place.client.get_model("M").unwrap(), None);
 }
 
@@ -80,14 +100,20 @@ async fn skills_are_listed_switched_and_unknown_ones_refused() {
     let place = Place::new();
     let client = &place.client;
     let web = client.get_skill("web").await.unwrap().unwrap();
-    assert_eq!((&*web.description, web.enabled, web.editable), ("Does web", true, false));
+    assert_eq!(
+        (&*web.description, web.enabled, web.editable),
+        ("Does web", true, false)
+    );
     assert!(!client.update_skill("web", false).await.unwrap().enabled);
     assert_eq!(client.list_skills(false).await.unwrap().skills.len(), 1);
     assert!(client.list_skills(true).await.unwrap().skills.is_empty());
     for name in ["none", "../web", "", "\u{0}"] {
         assert_eq!(client.get_skill(name).await.unwrap(), None, "{name}");
         let refused = client.update_skill(name, true).await;
-        assert!(matches!(refused, Err(ClientError::Skill(SkillError::NotFound(_)))), "{name}: {refused:?}");
+        assert!(
+            matches!(refused, Err(ClientError::Skill(SkillError::NotFound(_)))),
+            "{name}: {refused:?}"
+        );
     }
 }
 
@@ -95,38 +121,100 @@ async fn skills_are_listed_switched_and_unknown_ones_refused() {
 async fn a_skill_is_installed_once_and_only_from_an_archive() {
     let place = Place::new();
     let install = async |path: PathBuf| place.client.install_skill(path).await;
-    let good = place.put("own.skill", compressed(&[("own/SKILL.md", skill_text("own").as_bytes())]));
+    let good = place.put(
+        "own.skill",
+        compressed(&[("own/SKILL.md", skill_text("own").as_bytes())]),
+    );
     let installed = install(good.clone()).await.unwrap();
-    assert_eq!((&*installed.skill_name, &*installed.message), ("own", "Skill 'own' installed successfully"));
-    assert!(place.client.get_skill("own").await.unwrap().unwrap().editable);
-    assert!(matches!(install(good).await, Err(ClientError::Skill(SkillError::Exists(_)))));
-    assert!(matches!(install(place.folder.path().join("none.skill")).await, Err(ClientError::NotFound(_))));
+    assert_eq!(
+        (&*installed.skill_name, &*installed.message),
+        ("own", "Skill 'own' installed successfully")
+    );
+    assert!(
+        place
+            .client
+            .get_skill("own")
+            .await
+            .unwrap()
+            .unwrap()
+            .editable
+    );
+    assert!(matches!(
+        install(good).await,
+        Err(ClientError::Skill(SkillError::Exists(_)))
+    ));
+    assert!(matches!(
+        install(place.folder.path().join("none.skill")).await,
+        Err(ClientError::NotFound(_))
+    ));
     let folder = place.folder.path().join("folder.skill");
     std::fs::create_dir(&folder).unwrap();
-    assert!(matches!(install(folder).await, Err(ClientError::NotAFile(_))));
-    assert!(matches!(install(place.put("a.zip", "")).await, Err(ClientError::Skill(SkillError::Refused(_)))));
+    assert!(matches!(
+        install(folder).await,
+        Err(ClientError::NotAFile(_))
+    ));
+    assert!(matches!(
+        install(place.put("a.zip", "")).await,
+        Err(ClientError::Skill(SkillError::Refused(_)))
+    ));
     for (name, bytes) in hostile() {
         let refused = install(place.put("evil.skill", bytes)).await;
-        assert!(matches!(refused, Err(ClientError::Skill(_))), "{name}: {refused:?}");
+        assert!(
+            matches!(refused, Err(ClientError::Skill(_))),
+            "{name}: {refused:?}"
+        );
     }
-    assert_eq!(place.client.list_skills(false).await.unwrap().skills.len(), 2);
+    assert_eq!(
+        place.client.list_skills(false).await.unwrap().skills.len(),
+        2
+    );
 }
 
 #[tokio::test]
 async fn memories_are_read_brought_along_and_forgotten() {
     let client = Place::new().client;
-    assert_eq!(client.get_memory().await.unwrap(), MemoryDocument::default());
+    assert_eq!(
+        client.get_memory().await.unwrap(),
+        MemoryDocument::default()
+    );
     let fact = json!({ "content": "likes tea", "confidence": 0.9 });
-    let document = MemoryDocument { facts: vec![serde_json::from_value(fact).unwrap()], ..MemoryDocument::default() };
+    let document = MemoryDocument {
+        facts: vec![serde_json::from_value(fact).unwrap()],
+        ..MemoryDocument::default()
+    };
     let imported = client.import_memory(document.clone()).await.unwrap();
-    assert_eq!((imported.facts.len(), imported.facts[0].id.is_empty()), (1, false));
+    assert_eq!(
+        (imported.facts.len(), imported.facts[0].id.is_empty()),
+        (1, false)
+    );
     assert_eq!(client.reload_memory().await.unwrap(), imported);
     let status = client.get_memory_status().await.unwrap();
-    assert_eq!((status.data, status.config.enabled, &*status.config.manager_class), (imported.clone(), true, "deermem"));
-    assert_eq!(json!(client.get_memory_config().unwrap())["mode"], "middleware");
-    let beyond = Fact { content: "x".repeat(10_001), ..document.facts[0].clone() };
-    let refused = client.import_memory(MemoryDocument { facts: vec![beyond], ..MemoryDocument::default() }).await;
-    assert!(matches!(refused, Err(ClientError::Import(_))), "{refused:?}");
+    assert_eq!(
+        (
+            status.data,
+            status.config.enabled,
+            &*status.config.manager_class
+        ),
+        (imported.clone(), true, "deermem")
+    );
+    assert_eq!(
+        json!(client.get_memory_config().unwrap())["mode"],
+        "middleware"
+    );
+    let beyond = Fact {
+        content: "x".repeat(10_001),
+        ..document.facts[0].clone()
+    };
+    let refused = client
+        .import_memory(MemoryDocument {
+            facts: vec![beyond],
+            ..MemoryDocument::default()
+        })
+        .await;
+    assert!(
+        matches!(refused, Err(ClientError::Import(_))),
+        "{refused:?}"
+    );
     assert_eq!(client.get_memory().await.unwrap(), imported);
     assert!(client.clear_memory().await.unwrap().facts.is_empty());
 }
@@ -134,24 +222,69 @@ async fn memories_are_read_brought_along_and_forgotten() {
 #[tokio::test]
 async fn single_facts_are_added_corrected_and_taken_away() {
     let client = Place::new().client;
-    let added = client.create_memory_fact(" likes tea ", "preference", 0.8).await.unwrap();
-    let [fact] = &added.facts[..] else { panic!("{added:?}") };
-    assert_eq!((&*fact.content, &*fact.category, fact.is_manual()), ("likes tea", "preference", true));
-    let again = client.create_memory_fact("Likes  tea", "context", 0.5).await;
-    assert!(matches!(again, Err(ClientError::Memory(MemoryError::Duplicate))), "{again:?}");
-    let surer = FactChange { confidence: Some(1.0), ..FactChange::default() };
+    let added = client
+        .create_memory_fact(" likes tea ", "preference", 0.8)
+        .await
+        .unwrap();
+    let [fact] = &added.facts[..] else {
+        panic!("{added:?}")
+    };
+    assert_eq!(
+        (&*fact.content, &*fact.category, fact.is_manual()),
+        ("likes tea", "preference", true)
+    );
+    let again = client
+        .create_memory_fact("Likes  tea", "context", 0.5)
+        .await;
+    assert!(
+        matches!(again, Err(ClientError::Memory(MemoryError::Duplicate))),
+        "{again:?}"
+    );
+    let surer = FactChange {
+        confidence: Some(1.0),
+        ..FactChange::default()
+    };
     let corrected = client.update_memory_fact(&fact.id, &surer).await.unwrap();
-    assert_eq!((&*corrected.facts[0].content, corrected.facts[0].confidence), ("likes tea", 1.0));
-    for (content, category, confidence) in [(" ", "context", 0.5), ("x", "", 0.5), ("x", "context", f64::NAN)] {
-        let refused = client.create_memory_fact(content, category, confidence).await;
+    assert_eq!(
+        (&*corrected.facts[0].content, corrected.facts[0].confidence),
+        ("likes tea", 1.0)
+    );
+    for (content, category, confidence) in [
+        (" ", "context", 0.5),
+        ("x", "", 0.5),
+        ("x", "context", f64::NAN),
+    ] {
+        let refused = client
+            .create_memory_fact(content, category, confidence)
+            .await;
         assert!(matches!(refused, Err(ClientError::Fact(_))), "{refused:?}");
     }
-    let blank = FactChange { content: Some(String::new()), ..FactChange::default() };
-    assert!(matches!(client.update_memory_fact(&fact.id, &blank).await, Err(ClientError::Fact(_))));
-    assert_eq!(client.get_memory().await.unwrap(), corrected, "what is refused changes nothing");
-    assert!(client.delete_memory_fact(&fact.id).await.unwrap().facts.is_empty());
+    let blank = FactChange {
+        content: Some(String::new()),
+        ..FactChange::default()
+    };
+    assert!(matches!(
+        client.update_memory_fact(&fact.id, &blank).await,
+        Err(ClientError::Fact(_))
+    ));
+    assert_eq!(
+        client.get_memory().await.unwrap(),
+        corrected,
+        "what is refused changes nothing"
+    );
+    assert!(
+        client
+            .delete_memory_fact(&fact.id)
+            .await
+            .unwrap()
+            .facts
+            .is_empty()
+    );
     let gone = client.delete_memory_fact(&fact.id).await;
-    assert!(matches!(gone, Err(ClientError::Memory(MemoryError::NoFact(_)))), "{gone:?}");
+    assert!(
+        matches!(gone, Err(ClientError::Memory(MemoryError::NoFact(_)))),
+        "{gone:?}"
+    );
 }
 
 #[tokio::test]
@@ -159,19 +292,64 @@ async fn files_are_taken_in_under_names_of_their_own_and_removed() {
     let place = Place::new();
     std::fs::create_dir(place.folder.path().join("other")).unwrap();
     let paths = [place.put("a.txt", "one"), place.put("other/a.txt", "other")];
-    let uploaded = place.client.upload_files(&place.thread, &paths).await.unwrap();
-    let [first, second] = &uploaded.files[..] else { panic!("{uploaded:?}") };
-    assert_eq!((&*first.filename, &*second.filename, second.original_filename.as_deref()), ("a.txt", "a_1.txt", Some("a.txt")));
-    assert_eq!(std::fs::read_to_string(&second.path).unwrap(), "other", "paths are the host's");
+    let uploaded = place
+        .client
+        .upload_files(&place.thread, &paths)
+        .await
+        .unwrap();
+    let [first, second] = &uploaded.files[..] else {
+        panic!("{uploaded:?}")
+    };
+    assert_eq!(
+        (
+            &*first.filename,
+            &*second.filename,
+            second.original_filename.as_deref()
+        ),
+        ("a.txt", "a_1.txt", Some("a.txt"))
+    );
+    assert_eq!(
+        std::fs::read_to_string(&second.path).unwrap(),
+        "other",
+        "paths are the host's"
+    );
     assert_eq!(second.virtual_path, "/mnt/user-data/uploads/a_1.txt");
     let listed = place.client.list_uploads(&place.thread).await.unwrap();
-    assert_eq!((listed.count, &listed.files[1].path, listed.files[1].extension.as_deref()), (2, &second.path, Some(".txt")));
-    assert_eq!(place.client.delete_upload(&place.thread, "a.txt").await.unwrap().message, "Deleted a.txt");
+    assert_eq!(
+        (
+            listed.count,
+            &listed.files[1].path,
+            listed.files[1].extension.as_deref()
+        ),
+        (2, &second.path, Some(".txt"))
+    );
+    assert_eq!(
+        place
+            .client
+            .delete_upload(&place.thread, "a.txt")
+            .await
+            .unwrap()
+            .message,
+        "Deleted a.txt"
+    );
     let again = place.client.delete_upload(&place.thread, "a.txt").await;
-    assert!(matches!(again, Err(ClientError::Upload(UploadError::NotFound(_)))), "{again:?}");
-    for name in ["../a_1.txt", "/etc/passwd", "..", "", "x/../a_1.txt", "a\\b"] {
+    assert!(
+        matches!(again, Err(ClientError::Upload(UploadError::NotFound(_)))),
+        "{again:?}"
+    );
+    for name in [
+        "../a_1.txt",
+        "/etc/passwd",
+        "..",
+        "",
+        "x/../a_1.txt",
+        "a\\b",
+    ] {
         let refused = place.client.delete_upload(&place.thread, name).await;
-        assert!(matches!(refused, Err(ClientError::Upload(UploadError::InvalidName))), "{name}: {refused:?}");
+        assert!(
+            matches!(refused, Err(ClientError::Upload(UploadError::InvalidName))),
+            "{name}: {refused:?}"
+        );
     }
     assert_eq!(place.uploads().await, ["a_1.txt"]);
 }
@@ -180,19 +358,49 @@ async fn files_are_taken_in_under_names_of_their_own_and_removed() {
 async fn one_file_that_cannot_be_taken_in_keeps_the_others_out() {
     let place = Place::new();
     let good = place.put("good.txt", "good");
-    let upload = async |other: PathBuf| place.client.upload_files(&place.thread, &[good.clone(), other]).await.unwrap_err();
-    assert!(matches!(upload(place.folder.path().join("none")).await, ClientError::NotFound(_)));
-    assert!(matches!(upload(place.folder.path().to_owned()).await, ClientError::NotAFile(_)));
-    assert!(matches!(upload(good.join("beneath")).await, ClientError::NotFound(_)));
+    let upload = async |other: PathBuf| {
+        place
+            .client
+            .upload_files(&place.thread, &[good.clone(), other])
+            .await
+            .unwrap_err()
+    };
+    assert!(matches!(
+        upload(place.folder.path().join("none")).await,
+        ClientError::NotFound(_)
+    ));
+    assert!(matches!(
+        upload(place.folder.path().to_owned()).await,
+        ClientError::NotAFile(_)
+    ));
+    assert!(matches!(
+        upload(good.join("beneath")).await,
+        ClientError::NotFound(_)
+    ));
     let pipe = place.folder.path().join("pipe");
     mknodat(CWD, &pipe, FileType::Fifo, Mode::RUSR, 0).unwrap();
-    assert!(matches!(upload(pipe).await, ClientError::NotAFile(_)), "nobody writes to the pipe, and nobody waits for that");
-    assert!(matches!(upload(place.put("large", "12345678901")).await, ClientError::Upload(UploadError::FileTooLarge(_))));
-    let refused = place.client.upload_files(&place.thread, &[&good, &good, &good]).await;
-    assert!(matches!(refused, Err(ClientError::Upload(UploadError::TooMany(2)))), "{refused:?}");
+    assert!(
+        matches!(upload(pipe).await, ClientError::NotAFile(_)),
+        "nobody writes to the pipe, and nobody waits for that"
+    );
+    assert!(matches!(
+        upload(place.put("large", "12345678901")).await,
+        ClientError::Upload(UploadError::FileTooLarge(_))
+    ));
+    let refused = place
+        .client
+        .upload_files(&place.thread, &[&good, &good, &good])
+        .await;
+    assert!(
+        matches!(refused, Err(ClientError::Upload(UploadError::TooMany(2)))),
+        "{refused:?}"
+    );
     let none: [&str; 0] = [];
     let refused = place.client.upload_files(&place.thread, &none).await;
-    assert!(matches!(refused, Err(ClientError::Upload(UploadError::Nothing))), "{refused:?}");
+    assert!(
+        matches!(refused, Err(ClientError::Upload(UploadError::Nothing))),
+        "{refused:?}"
+    );
     assert_eq!(place.uploads().await, [""; 0]);
 }
 
@@ -201,12 +409,22 @@ async fn artifacts_are_those_of_the_thread_alone() {
     let place = Place::new();
     let write = async |path: &str, text: &str| {
         let path = VirtualPath::parse(path).unwrap();
-        place.files().write_text(&path, text.to_owned(), WriteMode::Replace).await.unwrap();
+        place
+            .files()
+            .write_text(&path, text.to_owned(), WriteMode::Replace)
+            .await
+            .unwrap();
     };
     write("/mnt/user-data/outputs/a.html", "<p>").await;
     let get = async |path: &str| place.client.get_artifact(&place.thread, path).await;
-    for path in ["/mnt/user-data/outputs/a.html", "mnt/user-data/outputs/a.html"] {
-        assert_eq!(get(path).await.unwrap(), (b"<p>".to_vec(), "text/html; charset=utf-8".to_owned()));
+    for path in [
+        "/mnt/user-data/outputs/a.html",
+        "mnt/user-data/outputs/a.html",
+    ] {
+        assert_eq!(
+            get(path).await.unwrap(),
+            (b"<p>".to_vec(), "text/html; charset=utf-8".to_owned())
+        );
     }
     let secret = place.put("secret", "canary");
     let outputs = place.files().blocking().dirs().host_path(Root::Outputs);
@@ -215,25 +433,81 @@ async fn artifacts_are_those_of_the_thread_alone() {
         Err(ClientError::Artifact(why)) => why,
         other => panic!("{path}: {other:?}"),
     };
-    assert!(matches!(why("/mnt/user-data/outputs/link").await, ArtifactError::Traversal));
-    assert!(matches!(why("/mnt/user-data/outputs/../../../secret").await, ArtifactError::Traversal));
-    assert!(matches!(why("/etc/passwd").await, ArtifactError::OutsideUserData));
-    assert!(matches!(why("/mnt/user-data/outputs").await, ArtifactError::NotAFile(_)));
-    assert!(matches!(why("/mnt/user-data/outputs/none").await, ArtifactError::NotFound(_)));
-    assert!(matches!(why("/mnt/user-data/outputs/none.skill/SKILL.md").await, ArtifactError::NotFound(_)));
-    let other = place.client.get_artifact(&ThreadId::parse("other").unwrap(), "/mnt/user-data/outputs/a.html").await;
-    assert!(matches!(other, Err(ClientError::Artifact(ArtifactError::NotFound(_)))), "{other:?}");
+    assert!(matches!(
+        why("/mnt/user-data/outputs/link").await,
+        ArtifactError::Traversal
+    ));
+    assert!(matches!(
+        why("/mnt/user-data/outputs/../../../secret").await,
+        ArtifactError::Traversal
+    ));
+    assert!(matches!(
+        why("/etc/passwd").await,
+        ArtifactError::OutsideUserData
+    ));
+    assert!(matches!(
+        why("/mnt/user-data/outputs").await,
+        ArtifactError::NotAFile(_)
+    ));
+    assert!(matches!(
+        why("/mnt/user-data/outputs/none").await,
+        ArtifactError::NotFound(_)
+    ));
+    assert!(matches!(
+        why("/mnt/user-data/outputs/none.skill/SKILL.md").await,
+        ArtifactError::NotFound(_)
+    ));
+    let other = place
+        .client
+        .get_artifact(
+            &ThreadId::parse("other").unwrap(),
+            "/mnt/user-data/outputs/a.html",
+        )
+        .await;
+    assert!(
+        matches!(
+            other,
+            Err(ClientError::Artifact(ArtifactError::NotFound(_)))
+        ),
+        "{other:?}"
+    );
 }
 
 #[tokio::test]
 async fn what_an_archive_holds_is_an_artifact() {
     let place = Place::new();
-    let archive = place.put("web.skill", compressed(&[("web/SKILL.md", skill_text("web").as_bytes())]));
+    let archive = place.put(
+        "web.skill",
+        compressed(&[("web/SKILL.md", skill_text("web").as_bytes())]),
+    );
     std::fs::create_dir_all(place.files().blocking().dirs().host_path(Root::Outputs)).unwrap();
-    std::fs::copy(archive, place.files().blocking().dirs().host_path(Root::Outputs).join("web.skill")).unwrap();
-    let get = async |name: &str| place.client.get_artifact(&place.thread, &format!("/mnt/user-data/outputs/web.skill/{name}")).await;
-    assert_eq!(get("SKILL.md").await.unwrap().0, skill_text("web").as_bytes());
-    assert!(matches!(get("none").await, Err(ClientError::Artifact(ArtifactError::NotInArchive(_)))));
+    std::fs::copy(
+        archive,
+        place
+            .files()
+            .blocking()
+            .dirs()
+            .host_path(Root::Outputs)
+            .join("web.skill"),
+    )
+    .unwrap();
+    let get = async |name: &str| {
+        place
+            .client
+            .get_artifact(
+                &place.thread,
+                &format!("/mnt/user-data/outputs/web.skill/{name}"),
+            )
+            .await
+    };
+    assert_eq!(
+        get("SKILL.md").await.unwrap().0,
+        skill_text("web").as_bytes()
+    );
+    assert!(matches!(
+        get("none").await,
+        Err(ClientError::Artifact(ArtifactError::NotInArchive(_)))
+    ));
 }
 
 #[cfg(feature = "mcp")]
@@ -243,18 +517,39 @@ async fn servers_are_replaced_as_a_whole_and_told_without_secrets() {
 
     let place = Place::new();
     let client = &place.client;
-    let update = async |servers: serde_json::Value| client.update_mcp_config(servers.as_object().cloned().unwrap()).await;
-    assert_eq!(json!(client.get_mcp_config().await.unwrap()), json!({ "mcp_servers": {} }));
+    let update = async |servers: serde_json::Value| {
+        client
+            .update_mcp_config(servers.as_object().cloned().unwrap())
+            .await
+    };
+    assert_eq!(
+        json!(client.get_mcp_config().await.unwrap()),
+        json!({ "mcp_servers": {} })
+    );
     let server = json!({ "s": { "enabled": false, "command": "npx", "args": ["-y", "pkg"], "env": { "KEY": "canary" } } });
     let shown = update(server).await.unwrap();
     assert_eq!(shown.mcp_servers["s"]["env"]["KEY"], "***");
     assert_eq!(client.get_mcp_config().await.unwrap(), shown);
-    assert_eq!(update(json!(shown.mcp_servers)).await.unwrap(), shown, "what was hidden may come back");
+    assert_eq!(
+        update(json!(shown.mcp_servers)).await.unwrap(),
+        shown,
+        "what was hidden may come back"
+    );
     let refused = update(json!({ "s": { "enabled": false, "command": "bash" } })).await;
-    assert!(matches!(refused, Err(ClientError::Mcp(McpPortError::Refused(_)))), "{refused:?}");
+    assert!(
+        matches!(refused, Err(ClientError::Mcp(McpPortError::Refused(_)))),
+        "{refused:?}"
+    );
     let refused = update(json!({ "s": 5 })).await;
-    assert!(matches!(refused, Err(ClientError::McpServers(_))), "{refused:?}");
-    assert_eq!(client.get_mcp_config().await.unwrap(), shown, "what is refused changes nothing");
+    assert!(
+        matches!(refused, Err(ClientError::McpServers(_))),
+        "{refused:?}"
+    );
+    assert_eq!(
+        client.get_mcp_config().await.unwrap(),
+        shown,
+        "what is refused changes nothing"
+    );
     assert_eq!(update(json!({})).await.unwrap().mcp_servers.len(), 0);
 }
 
@@ -270,14 +565,38 @@ async fn a_client_says_what_it_was_not_given() {
     assert_eq!(what(bare.list_models().unwrap_err()), "configuration");
     assert_eq!(what(bare.get_memory_config().unwrap_err()), "configuration");
     assert_eq!(what(client.list_skills(true).await.unwrap_err()), "skills");
-    assert_eq!(what(client.install_skill("none.skill").await.unwrap_err()), "skills");
+    assert_eq!(
+        what(client.install_skill("none.skill").await.unwrap_err()),
+        "skills"
+    );
     assert_eq!(what(client.get_memory().await.unwrap_err()), "memories");
-    assert_eq!(what(client.get_memory_status().await.unwrap_err()), "memories");
-    assert_eq!(what(client.delete_memory_fact("none").await.unwrap_err()), "memories");
-    assert_eq!(what(client.upload_files(&thread, &["none"]).await.unwrap_err()), "files");
-    assert_eq!(what(client.list_uploads(&thread).await.unwrap_err()), "files");
-    assert_eq!(what(client.delete_upload(&thread, "none").await.unwrap_err()), "files");
-    assert_eq!(what(client.get_artifact(&thread, "none").await.unwrap_err()), "files");
+    assert_eq!(
+        what(client.get_memory_status().await.unwrap_err()),
+        "memories"
+    );
+    assert_eq!(
+        what(client.delete_memory_fact("none").await.unwrap_err()),
+        "memories"
+    );
+    assert_eq!(
+        what(client.upload_files(&thread, &["none"]).await.unwrap_err()),
+        "files"
+    );
+    assert_eq!(
+        what(client.list_uploads(&thread).await.unwrap_err()),
+        "files"
+    );
+    assert_eq!(
+        what(client.delete_upload(&thread, "none").await.unwrap_err()),
+        "files"
+    );
+    assert_eq!(
+        what(client.get_artifact(&thread, "none").await.unwrap_err()),
+        "files"
+    );
     #[cfg(feature = "mcp")]
-    assert_eq!(what(client.get_mcp_config().await.unwrap_err()), "MCP servers");
+    assert_eq!(
+        what(client.get_mcp_config().await.unwrap_err()),
+        "MCP servers"
+    );
 }

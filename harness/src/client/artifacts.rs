@@ -16,10 +16,20 @@ impl Client {
     /// # Errors
     /// [`ArtifactError`](crate::artifacts::ArtifactError) for a path that leads elsewhere or to no file, and for more than
     /// [`LARGEST_ARTIFACT`]; [`ClientError::Absent`].
-    pub async fn get_artifact(&self, thread: &ThreadId, path: &str) -> Result<(Vec<u8>, String), ClientError> {
-        let files = self.installation.files()?.thread(&effective_user_id(), thread);
+    pub async fn get_artifact(
+        &self,
+        thread: &ThreadId,
+        path: &str,
+    ) -> Result<(Vec<u8>, String), ClientError> {
+        let files = self
+            .installation
+            .files()?
+            .thread(&effective_user_id(), thread);
         let path = artifact_path(path)?;
-        let bytes = Artifact::open(&files, &path).await?.read(&path, LARGEST_ARTIFACT).await?;
+        let bytes = Artifact::open(&files, &path)
+            .await?
+            .read(&path, LARGEST_ARTIFACT)
+            .await?;
         Ok((bytes, FileKind::of(path.file_name()).media_type))
     }
 }

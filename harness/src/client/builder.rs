@@ -9,7 +9,10 @@ use super::installation::Installation;
 use super::options::ChatOptions;
 use crate::agents::StaticResolver;
 use crate::agents::custom::CustomAgents;
-use crate::agents::lead::{LEAD_AGENT, LeadAgentSpec, LeadAgents, USUAL_FILE_TOOLS, bash_tool, configured_models, file_tool, kind_of};
+use crate::agents::lead::{
+    LEAD_AGENT, LeadAgentSpec, LeadAgents, USUAL_FILE_TOOLS, bash_tool, configured_models,
+    file_tool, kind_of,
+};
 #[cfg(feature = "mcp")]
 use crate::config::Variables;
 use crate::config::{AppConfig, DatabaseBackend, ExtensionsFile};
@@ -198,7 +201,10 @@ impl ClientBuilder {
 
     /// Variables of every program that tools come from, such as `PATH`; none when nobody says.
     #[cfg(feature = "mcp")]
-    pub fn program_variables(mut self, variables: impl IntoIterator<Item = (String, String)>) -> Self {
+    pub fn program_variables(
+        mut self,
+        variables: impl IntoIterator<Item = (String, String)>,
+    ) -> Self {
         self.program_variables = variables.into_iter().collect();
         self
     }
@@ -259,31 +265,68 @@ impl ClientBuilder {
                 }
                 let stores = MemoryStores::new();
                 let threads: Arc<dyn ThreadIndex> = Arc::new(stores.clone());
-                (stores.runtime(Arc::new(StaticResolver::new()))?, Some(threads))
+                (
+                    stores.runtime(Arc::new(StaticResolver::new()))?,
+                    Some(threads),
+                )
             }
         };
-        let named = self.extensions.or_else(|| self.home.as_ref().map(|home| home.join(EXTENSIONS_FILE)));
+        let named = self
+            .extensions
+            .or_else(|| self.home.as_ref().map(|home| home.join(EXTENSIONS_FILE)));
         let extensions = named.map(|file| Arc::new(ExtensionsFile::at(file)));
-        let skills = self.home.clone().zip(extensions.clone()).map(|(home, extensions)| {
-            let places = SkillPlaces { shared: self.shared_skills.unwrap_or_else(|| home.join("skills")), home };
-            Skills::new(places, extensions, config.extensions.clone(), parts.clock.clone())
-        });
+        let skills = self
+            .home
+            .clone()
+            .zip(extensions.clone())
+            .map(|(home, extensions)| {
+                let places = SkillPlaces {
+                    shared: self.shared_skills.unwrap_or_else(|| home.join("skills")),
+                    home,
+                };
+                Skills::new(
+                    places,
+                    extensions,
+                    config.extensions.clone(),
+                    parts.clock.clone(),
+                )
+            });
         let files = self.home.as_deref().map(|home| {
             let files = FileHome::new(home, FileLimits::default()).with_mounts(self.mounts);
-            if let Some(skills) = &skills { files.with_shelves(Arc::new(skills.clone())) } else { files }
+            if let Some(skills) = &skills {
+                files.with_shelves(Arc::new(skills.clone()))
+            } else {
+                files
+            }
         });
         #[cfg(feature = "mcp")]
         let mcp = match extensions {
             Some(file) => {
-                let place = McpPlace { file, config: Arc::new(config.clone()), variables: self.variables, launchers: Vec::new() };
-                let surroundings = McpSurroundings { files: files.clone(), variables: self.program_variables, tasks: parts.tasks.clone() };
+                let place = McpPlace {
+                    file,
+                    config: Arc::new(config.clone()),
+                    variables: self.variables,
+                    launchers: Vec::new(),
+                };
+                let surroundings = McpSurroundings {
+                    files: files.clone(),
+                    variables: self.program_variables,
+                    tasks: parts.tasks.clone(),
+                };
                 Some(Arc::new(ConfiguredMcp::open(place, surroundings)?))
             }
             None => None,
         };
-        let memories = self.memories.map(|store| Memories::new(store, parts.clock.clone(), parts.ids.clone()));
+        let memories = self
+            .memories
+            .map(|store| Memories::new(store, parts.clock.clone(), parts.ids.clone()));
         let catalog = ModelCatalog::from_config(&config.models, parts.clock.clone());
-        let models = configured_models(&config, self.models.into_iter().fold(catalog, ModelCatalog::with_model));
+        let models = configured_models(
+            &config,
+            self.models
+                .into_iter()
+                .fold(catalog, ModelCatalog::with_model),
+        );
         let spec = LeadAgentSpec {
             tools: tools(self.tools, self.commands, &config, files.as_ref()),
             #[cfg(feature = "mcp")]
@@ -292,7 +335,9 @@ impl ClientBuilder {
             files: files.clone(),
             skills: skills.clone(),
             skill_choice: self.skill_choice,
-            memory: memories.clone().map(|memories| (memories, MemoryRules::from(&config.memory))),
+            memory: memories
+                .clone()
+                .map(|memories| (memories, MemoryRules::from(&config.memory))),
             middlewares: self.middlewares,
             ..LeadAgentSpec::configured(&config, &models)
         };
@@ -309,12 +354,19 @@ impl ClientBuilder {
             #[cfg(feature = "mcp")]
             mcp: mcp.map(|mcp| mcp as Arc<dyn McpPort>),
         };
-        Ok(Client::new(Arc::new(runs)).options(self.options).installation(installation))
+        Ok(Client::new(Arc::new(runs))
+            .options(self.options)
+            .installation(installation))
     }
 }
 
 /// The tools of the embedding program, then the configured ones that need no more than files and what runs commands.
-fn tools(own: ToolRegistry, commands: Option<Arc<dyn CommandSandbox>>, config: &AppConfig, files: Option<&FileHome>) -> ToolRegistry {
+fn tools(
+    own: ToolRegistry,
+    commands: Option<Arc<dyn CommandSandbox>>,
+    config: &AppConfig,
+    files: Option<&FileHome>,
+) -> ToolRegistry {
     let Some(files) = files else { return own };
     let mut tools = own;
     let mut configured: Vec<&str> = config.tools.iter().map(kind_of).collect();
@@ -324,12 +376,19 @@ fn tools(own: ToolRegistry, commands: Option<Arc<dyn CommandSandbox>>, config: &
     }
     configured.retain(|kind| tools.get(kind).is_none());
     for kind in configured {
-        let bash = || commands.clone().filter(|_| kind == BASH).map(|sandbox| bash_tool(sandbox, config, files));
+        let bash = || {
+            commands
+                .clone()
+                .filter(|_| kind == BASH)
+                .map(|sandbox| bash_tool(sandbox, config, files))
+        };
         match file_tool(kind, config, files).or_else(bash) {
             Some(tool) => tools.add(tool),
             None => tracing::info!(kind, "a configured tool is left to the embedding program"),
         }
     }
-    tools.add(erase(PresentFiles { home: files.clone() }));
+    tools.add(erase(PresentFiles {
+        home: files.clone(),
+    }));
     tools
 }

@@ -17,7 +17,8 @@ use crate::sandbox::{CommandLimits, Mount};
 use crate::testkit::skill_archives::skill_text;
 
 fn config() -> AppConfig {
-    serde_json::from_value(json!({ "title": { "enabled": false }, "memory": { "enabled": false } })).unwrap()
+    serde_json::from_value(json!({ "title": { "enabled": false }, "memory": { "enabled": false } }))
+        .unwrap()
 }
 
 fn home(skills: &[&str]) -> TempDir {
@@ -31,18 +32,31 @@ fn home(skills: &[&str]) -> TempDir {
 }
 
 async fn agent(client: &Client, options: &ChatOptions) -> Arc<dyn Agent> {
-    client.runs().parts().agents.resolve(LEAD_AGENT, &options.to_map()).await.unwrap()
+    client
+        .runs()
+        .parts()
+        .agents
+        .resolve(LEAD_AGENT, &options.to_map())
+        .await
+        .unwrap()
 }
 
 #[tokio::test]
 async fn an_agent_is_kept_until_what_it_is_made_of_changes() {
     let home = home(&["web"]);
     let model = ReplayModel::new([Reply::Say("hello")]);
-    let client = Client::builder(config()).home(home.path()).model(model).build().unwrap();
+    let client = Client::builder(config())
+        .home(home.path())
+        .model(model)
+        .build()
+        .unwrap();
     let usual = ChatOptions::default();
     let first = agent(&client, &usual).await;
     assert!(Arc::ptr_eq(&first, &agent(&client, &usual).await));
-    let planning = ChatOptions { plan_mode: true, ..ChatOptions::default() };
+    let planning = ChatOptions {
+        plan_mode: true,
+        ..ChatOptions::default()
+    };
     assert!(!Arc::ptr_eq(&first, &agent(&client, &planning).await));
     client.update_skill("web", false).await.unwrap();
     let without = agent(&client, &usual).await;
@@ -62,12 +76,26 @@ async fn a_client_asks_as_it_was_told_with_the_skills_it_may_have() {
         .plan_mode(true)
         .build()
         .unwrap();
-    assert_eq!(client.chat("hi", &ThreadId::parse("t").unwrap()).await.unwrap(), "hello");
+    assert_eq!(
+        client
+            .chat("hi", &ThreadId::parse("t").unwrap())
+            .await
+            .unwrap(),
+        "hello"
+    );
     let asked = model.asked();
     let system = asked[0].system.as_deref().unwrap();
-    assert!(system.contains("Does mail") && !system.contains("Does web"), "{system}");
+    assert!(
+        system.contains("Does mail") && !system.contains("Does web"),
+        "{system}"
+    );
     let tools: Vec<&str> = asked[0].tools.iter().map(|tool| &*tool.name).collect();
-    assert!(["write_todos", "ls", "read_file", "present_files"].iter().all(|tool| tools.contains(tool)), "{tools:?}");
+    assert!(
+        ["write_todos", "ls", "read_file", "present_files"]
+            .iter()
+            .all(|tool| tools.contains(tool)),
+        "{tools:?}"
+    );
 }
 
 #[tokio::test]
@@ -77,37 +105,96 @@ async fn commands_see_the_skills_of_the_client_and_file_tools_its_mounts() {
     let variables = vec![("PATH".to_owned(), "/usr/bin:/bin".to_owned())];
     let sandbox = Arc::new(HostCommandSandbox::new(variables, CommandLimits::default()).unwrap());
     let client = |config: AppConfig| {
-        let mount = Mount { host: data.path().to_owned(), inside: "/mnt/data".to_owned(), read_only: true };
-        let builder = Client::builder(config).home(home.path()).model(Arc::new(ScriptedModel::default()));
-        builder.commands(sandbox.clone()).mounts([mount]).build().unwrap()
+        let mount = Mount {
+            host: data.path().to_owned(),
+            inside: "/mnt/data".to_owned(),
+            read_only: true,
+        };
+        let builder = Client::builder(config)
+            .home(home.path())
+            .model(Arc::new(ScriptedModel::default()));
+        builder
+            .commands(sandbox.clone())
+            .mounts([mount])
+            .build()
+            .unwrap()
     };
     let result = async |client: &Client, tool: &str, arguments: Value| {
         let thread = ThreadId::parse(tool).unwrap();
-        client.chat(format!("[[tool:{tool} {arguments}]] then say over"), &thread).await.unwrap();
+        client
+            .chat(
+                format!("[[tool:{tool} {arguments}]] then say over"),
+                &thread,
+            )
+            .await
+            .unwrap();
         let shown = client.get_thread(&thread).await.unwrap().unwrap();
-        let result = shown.values["messages"].as_array().unwrap().iter().find(|message| message["type"] == "tool");
+        let result = shown.values["messages"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|message| message["type"] == "tool");
         result.map(|result| crate::messages::Content::text_in(&result["content"]))
     };
     let listing = json!({ "description": "look", "command": "ls /mnt/skills/public/web" });
     let usual = client(config());
-    assert!(result(&usual, "bash", listing.clone()).await.unwrap().contains("SKILL.md"));
-    assert!(result(&usual, "read_file", json!({ "description": "read", "path": "/mnt/data/a" })).await.unwrap().contains("given"));
+    assert!(
+        result(&usual, "bash", listing.clone())
+            .await
+            .unwrap()
+            .contains("SKILL.md")
+    );
+    assert!(
+        result(
+            &usual,
+            "read_file",
+            json!({ "description": "read", "path": "/mnt/data/a" })
+        )
+        .await
+        .unwrap()
+        .contains("given")
+    );
     let tools = json!([{ "name": "ls", "group": "files", "use": "sandbox.ls" }]);
-    let without = client(AppConfig { tools: serde_json::from_value(tools).unwrap(), ..config() });
-    assert_eq!(result(&without, "bash", listing).await, None, "it is no tool there");
+    let without = client(AppConfig {
+        tools: serde_json::from_value(tools).unwrap(),
+        ..config()
+    });
+    assert_eq!(
+        result(&without, "bash", listing).await,
+        None,
+        "it is no tool there"
+    );
 }
 
 #[tokio::test]
 async fn a_client_without_a_home_converses_without_files() {
     let model = ReplayModel::new([Reply::Say("hello")]);
-    let client = Client::builder(config()).model(model.clone()).build().unwrap();
-    assert_eq!(client.chat("hi", &ThreadId::parse("t").unwrap()).await.unwrap(), "hello");
-    assert!(model.asked()[0].tools.iter().all(|tool| tool.name != "read_file"));
+    let client = Client::builder(config())
+        .model(model.clone())
+        .build()
+        .unwrap();
+    assert_eq!(
+        client
+            .chat("hi", &ThreadId::parse("t").unwrap())
+            .await
+            .unwrap(),
+        "hello"
+    );
+    assert!(
+        model.asked()[0]
+            .tools
+            .iter()
+            .all(|tool| tool.name != "read_file")
+    );
 }
 
 #[tokio::test]
 async fn models_that_are_not_there_are_told_before_anything_runs() {
-    let client = Client::builder(config()).model(ReplayModel::new([Reply::Say("hello")])).model_name("none").build().unwrap();
+    let client = Client::builder(config())
+        .model(ReplayModel::new([Reply::Say("hello")]))
+        .model_name("none")
+        .build()
+        .unwrap();
     let refused = client.chat("hi", &ThreadId::parse("t").unwrap()).await;
     assert!(matches!(refused, Err(ClientError::Run(_))), "{refused:?}");
 }
@@ -116,25 +203,57 @@ async fn models_that_are_not_there_are_told_before_anything_runs() {
 async fn threads_and_goals_are_known_without_a_server() {
     let model = ReplayModel::new([Reply::Say("hello")]);
     let client = Client::builder(config()).model(model).build().unwrap();
-    let (thread, early) = (ThreadId::parse("t").unwrap(), ThreadId::parse("early").unwrap());
+    let (thread, early) = (
+        ThreadId::parse("t").unwrap(),
+        ThreadId::parse("early").unwrap(),
+    );
     assert_eq!(client.list_threads(10).await.unwrap(), []);
     client.chat("hi", &thread).await.unwrap();
     client.set_goal(&early, "Ship it").await.unwrap();
     let listed = client.list_threads(10).await.unwrap();
-    assert_eq!(listed.iter().map(|thread| &thread.thread_id).collect::<Vec<_>>(), [&early, &thread]);
+    assert_eq!(
+        listed
+            .iter()
+            .map(|thread| &thread.thread_id)
+            .collect::<Vec<_>>(),
+        [&early, &thread]
+    );
     let shown = client.get_thread(&thread).await.unwrap().unwrap();
     assert_eq!(shown.values["messages"][1]["content"], "hello");
-    assert_eq!(client.get_goal(&early).await.unwrap().goal.unwrap().objective, "Ship it");
+    assert_eq!(
+        client
+            .get_goal(&early)
+            .await
+            .unwrap()
+            .goal
+            .unwrap()
+            .objective,
+        "Ship it"
+    );
     let bob = crate::runtime::actor_context::ActorContext::user("bob");
     crate::runtime::actor_context::scope(bob, async {
-        assert_eq!((client.list_threads(10).await.unwrap(), client.get_thread(&thread).await.unwrap()), (vec![], None));
+        assert_eq!(
+            (
+                client.list_threads(10).await.unwrap(),
+                client.get_thread(&thread).await.unwrap()
+            ),
+            (vec![], None)
+        );
     })
     .await;
 
-    let own = crate::runtime::memory::runtime_in_memory(Arc::new(crate::agents::StaticResolver::new())).unwrap();
+    let own =
+        crate::runtime::memory::runtime_in_memory(Arc::new(crate::agents::StaticResolver::new()))
+            .unwrap();
     let without = Client::builder(config()).runtime(own).build().unwrap();
-    assert!(matches!(without.list_threads(10).await, Err(ClientError::Absent("threads"))));
-    assert!(matches!(without.get_goal(&thread).await, Err(ClientError::Absent("threads"))));
+    assert!(matches!(
+        without.list_threads(10).await,
+        Err(ClientError::Absent("threads"))
+    ));
+    assert!(matches!(
+        without.get_goal(&thread).await,
+        Err(ClientError::Absent("threads"))
+    ));
 }
 
 #[cfg(feature = "config-file")]
@@ -145,21 +264,55 @@ async fn a_client_is_made_from_the_file_that_a_server_reads() {
     let home = tempfile::tempdir().unwrap();
     let file = home.path().join("config.yaml");
     std::fs::write(&file, "config_version: 34\nmodels:\n  - { name: m, use: scripted, model: s, display_name: $SHOWN }\n").unwrap();
-    let environment = Environment::of(home.path(), [("SHOWN", "Mine"), ("DEERFLOW_TOKEN_USAGE__ENABLED", "false")]);
-    let client = Client::from_config_file(&file, &environment).unwrap().home(home.path()).build().unwrap();
+    let environment = Environment::of(
+        home.path(),
+        [
+            ("SHOWN", "Mine"),
+            ("DEERFLOW_TOKEN_USAGE__ENABLED", "false"),
+        ],
+    );
+    let client = Client::from_config_file(&file, &environment)
+        .unwrap()
+        .home(home.path())
+        .build()
+        .unwrap();
     let models = client.list_models().unwrap();
-    assert_eq!((models.models[0].display_name.as_deref(), models.token_usage.enabled), (Some("Mine"), false));
+    assert_eq!(
+        (
+            models.models[0].display_name.as_deref(),
+            models.token_usage.enabled
+        ),
+        (Some("Mine"), false)
+    );
     std::fs::write(&file, "config_version: 34\ndatabase:\n  backend: sqlit\n").unwrap();
-    let refused = Client::from_config_file(&file, &environment).unwrap_err().to_string();
-    assert!(refused.contains("config.yaml:3:12: `database.backend` is") && refused.ends_with("did you mean `sqlite`?"), "{refused}");
+    let refused = Client::from_config_file(&file, &environment)
+        .unwrap_err()
+        .to_string();
+    assert!(
+        refused.contains("config.yaml:3:12: `database.backend` is")
+            && refused.ends_with("did you mean `sqlite`?"),
+        "{refused}"
+    );
 }
 
 #[tokio::test]
 async fn a_configuration_out_of_its_bounds_is_refused_with_all_that_is_wrong() {
-    let wrong: AppConfig = serde_json::from_value(json!({ "uploads": { "max_files": 0, "max_file_size": 0 } })).unwrap();
+    let wrong: AppConfig =
+        serde_json::from_value(json!({ "uploads": { "max_files": 0, "max_file_size": 0 } }))
+            .unwrap();
     match Client::builder(wrong).build() {
         Err(ClientError::Config(violations)) => assert_eq!(violations.len(), 2, "{violations:?}"),
         other => panic!("{other:?}"),
     }
-    assert!(Client::builder(config()).build().unwrap().runs().parts().agents.resolve("none", &Map::new()).await.is_err());
+    assert!(
+        Client::builder(config())
+            .build()
+            .unwrap()
+            .runs()
+            .parts()
+            .agents
+            .resolve("none", &Map::new())
+            .await
+            .is_err()
+    );
 }

@@ -18,6 +18,10 @@ impl Client {
     /// # Errors
     /// [`ClientError::Absent`].
     pub fn get_model(&self, name: &str) -> Result<Option<ModelFacts>, ClientError> {
-        Ok(self.list_models()?.models.into_iter().find(|model| model.name == name))
+        Ok(self
+            .list_models()?
+            .models
+            .into_iter()
+            .find(|model| model.name == name))
     }
 }

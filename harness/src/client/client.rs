@@ -40,7 +40,12 @@ pub struct Client {
 impl Client {
     /// A client of this runtime's lead agent.
     pub fn new(runs: Arc<RunsFacade>) -> Self {
-        Self { runs, assistant: LEAD_AGENT.to_owned(), options: ChatOptions::default(), installation: Installation::default() }
+        Self {
+            runs,
+            assistant: LEAD_AGENT.to_owned(),
+            options: ChatOptions::default(),
+            installation: Installation::default(),
+        }
     }
 
     /// A client over a runtime of its own, which is put together from a configuration.
@@ -54,14 +59,19 @@ impl Client {
     /// # Errors
     /// As [`load_file`](crate::config_file::load_file).
     #[cfg(feature = "config-file")]
-    pub fn from_config_file(path: impl AsRef<Path>, environment: &Environment) -> Result<ClientBuilder, ConfigError> {
+    pub fn from_config_file(
+        path: impl AsRef<Path>,
+        environment: &Environment,
+    ) -> Result<ClientBuilder, ConfigError> {
         let loaded = load_file(path.as_ref(), environment)?;
         loaded.log();
         let builder = Self::builder(loaded.config).read_from_file();
         #[cfg(feature = "mcp")]
         let builder = {
             let environment = environment.clone();
-            builder.variables(Variables::new(move |name| environment.get(name).map(str::to_owned)))
+            builder.variables(Variables::new(move |name| {
+                environment.get(name).map(str::to_owned)
+            }))
         };
         Ok(builder)
     }
@@ -102,7 +112,11 @@ impl Client {
     ///
     /// # Errors
     /// When the run is not made: no such assistant or model, a busy thread, a store that is away.
-    pub async fn stream(&self, message: impl Into<Content>, thread: &ThreadId) -> Result<Conversation, ClientError> {
+    pub async fn stream(
+        &self,
+        message: impl Into<Content>,
+        thread: &ThreadId,
+    ) -> Result<Conversation, ClientError> {
         self.stream_with(message, thread, &self.options).await
     }
 
@@ -116,7 +130,11 @@ impl Client {
         thread: &ThreadId,
         options: &ChatOptions,
     ) -> Result<Conversation, ClientError> {
-        self.follow(RunSpec::ask(&*self.assistant, thread.clone(), Message::human(message)), options).await
+        self.follow(
+            RunSpec::ask(&*self.assistant, thread.clone(), Message::human(message)),
+            options,
+        )
+        .await
     }
 
     /// Answers the open questions of a thread and follows what comes of it. One answer is for the one question that is open; several
@@ -124,7 +142,11 @@ impl Client {
     ///
     /// # Errors
     /// As [`Client::stream`], and when there is no such thread. Answers that do not fit the questions fail the run.
-    pub async fn resume(&self, answer: Value, thread: &ThreadId) -> Result<Conversation, ClientError> {
+    pub async fn resume(
+        &self,
+        answer: Value,
+        thread: &ThreadId,
+    ) -> Result<Conversation, ClientError> {
         self.resume_with(answer, thread, &self.options).await
     }
 
@@ -132,13 +154,36 @@ impl Client {
     ///
     /// # Errors
     /// As [`Client::resume`].
-    pub async fn resume_with(&self, answer: Value, thread: &ThreadId, options: &ChatOptions) -> Result<Conversation, ClientError> {
-        self.follow(RunSpec::answer(&*self.assistant, thread.clone(), answer), options).await
+    pub async fn resume_with(
+        &self,
+        answer: Value,
+        thread: &ThreadId,
+        options: &ChatOptions,
+    ) -> Result<Conversation, ClientError> {
+        self.follow(
+            RunSpec::answer(&*self.assistant, thread.clone(), answer),
+            options,
+        )
+        .await
     }
 
-    async fn follow(&self, mut spec: RunSpec, options: &ChatOptions) -> Result<Conversation, ClientError> {
-        spec.config = RunConfig { recursion_limit: Some(options.recursion_limit), options: options.to_map(), ..RunConfig::default() };
-        spec.stream_modes = [StreamMode::MessagesTuple, StreamMode::Values, StreamMode::Custom].into_iter().collect();
+    async fn follow(
+        &self,
+        mut spec: RunSpec,
+        options: &ChatOptions,
+    ) -> Result<Conversation, ClientError> {
+        spec.config = RunConfig {
+            recursion_limit: Some(options.recursion_limit),
+            options: options.to_map(),
+            ..RunConfig::default()
+        };
+        spec.stream_modes = [
+            StreamMode::MessagesTuple,
+            StreamMode::Values,
+            StreamMode::Custom,
+        ]
+        .into_iter()
+        .collect();
         let (_, stream) = self.runs.create_and_stream(spec, HEARTBEAT).await?;
         Ok(Conversation::of(stream))
     }
@@ -148,7 +193,11 @@ impl Client {
     /// # Errors
     /// As [`Client::stream`], when the run fails, and with what was said so far when it is cancelled ([`ClientError::Cancelled`]) or
     /// waits for a person ([`ClientError::Asked`]).
-    pub async fn chat(&self, message: impl Into<Content>, thread: &ThreadId) -> Result<String, ClientError> {
+    pub async fn chat(
+        &self,
+        message: impl Into<Content>,
+        thread: &ThreadId,
+    ) -> Result<String, ClientError> {
         let mut conversation = self.stream(message, thread).await?;
         let mut texts: IndexMap<String, String> = IndexMap::new();
         let (mut questions, mut cancelled) = (Vec::new(), false);
@@ -173,7 +222,9 @@ impl Client {
     /// # Errors
     /// When there is no such run, or it is over.
     pub async fn cancel(&self, thread: &ThreadId, run: &RunId) -> Result<(), ClientError> {
-        self.runs.cancel(Some(thread), run, CancelAction::Interrupt, true).await?;
+        self.runs
+            .cancel(Some(thread), run, CancelAction::Interrupt, true)
+            .await?;
         Ok(())
     }
 }

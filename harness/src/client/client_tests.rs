@@ -37,20 +37,40 @@ impl Tool for Look {
 }
 
 fn client() -> Client {
-    let agent = AgentBuilder::new(Arc::new(ScriptedModel::default())).tool(Look).build();
-    let parts = runtime_in_memory(Arc::new(StaticResolver::new().with_agent("gardener", agent))).unwrap();
+    let agent = AgentBuilder::new(Arc::new(ScriptedModel::default()))
+        .tool(Look)
+        .build();
+    let parts = runtime_in_memory(Arc::new(
+        StaticResolver::new().with_agent("gardener", agent),
+    ))
+    .unwrap();
     Client::new(Arc::new(RunsFacade::new(parts, RunLimits::default()))).assistant("gardener")
 }
 
 async fn told(client: &Client, thread: &ThreadId, words: &str) -> Vec<StreamEvent> {
-    client.stream(words, thread).await.unwrap().map(|event| event.unwrap()).collect().await
+    client
+        .stream(words, thread)
+        .await
+        .unwrap()
+        .map(|event| event.unwrap())
+        .collect()
+        .await
 }
 
 #[tokio::test]
 async fn a_question_is_answered_with_the_last_text_alone() {
     let (client, thread) = (client(), ThreadId::parse("t").unwrap());
-    assert_eq!(client.chat("[[tool:look {}]] then say It is green.", &thread).await.unwrap(), "It is green.");
-    assert_eq!(client.chat("then say Still green.", &thread).await.unwrap(), "Still green.");
+    assert_eq!(
+        client
+            .chat("[[tool:look {}]] then say It is green.", &thread)
+            .await
+            .unwrap(),
+        "It is green."
+    );
+    assert_eq!(
+        client.chat("then say Still green.", &thread).await.unwrap(),
+        "Still green."
+    );
 }
 
 #[tokio::test]
@@ -59,13 +79,28 @@ async fn events_add_up_to_the_state_and_end_once() {
     told(&client, &thread, "then say before").await;
     let events = told(&client, &thread, "[[tool:look {}]] then say It is green.").await;
     let of = |kind| events.iter().filter(move |event| event.kind == kind);
-    let text: String = events.iter().filter_map(|event| event.text()).map(|(_, text)| text).collect();
+    let text: String = events
+        .iter()
+        .filter_map(|event| event.text())
+        .map(|(_, text)| text)
+        .collect();
     assert_eq!(text, "It is green.");
-    let calls: Vec<&Value> =
-        of(EventKind::MessagesTuple).flat_map(|event| event.data["tool_calls"].as_array().into_iter().flatten()).collect();
+    let calls: Vec<&Value> = of(EventKind::MessagesTuple)
+        .flat_map(|event| event.data["tool_calls"].as_array().into_iter().flatten())
+        .collect();
     assert_eq!(calls.len(), 1);
-    let results: Vec<&Value> = of(EventKind::MessagesTuple).map(|event| &event.data).filter(|data| data["type"] == "tool").collect();
-    assert_eq!((results.len(), &results[0]["content"], &results[0]["tool_call_id"]), (1, &"a garden".into(), &calls[0]["id"]));
+    let results: Vec<&Value> = of(EventKind::MessagesTuple)
+        .map(|event| &event.data)
+        .filter(|data| data["type"] == "tool")
+        .collect();
+    assert_eq!(
+        (
+            results.len(),
+            &results[0]["content"],
+            &results[0]["tool_call_id"]
+        ),
+        (1, &"a garden".into(), &calls[0]["id"])
+    );
     let last = of(EventKind::Values).next_back().unwrap();
     assert_eq!(last.data["messages"].as_array().unwrap().len(), 6);
     assert_eq!(of(EventKind::End).count(), 1);
@@ -77,28 +112,54 @@ async fn events_add_up_to_the_state_and_end_once() {
 #[tokio::test]
 async fn a_run_that_fails_says_why_and_the_thread_goes_on() {
     let (client, thread) = (client(), ThreadId::parse("t").unwrap());
-    let options = ChatOptions { recursion_limit: 1, ..ChatOptions::default() };
-    let conversation = client.stream_with("[[tool:look {}]] then say on", &thread, &options).await.unwrap();
+    let options = ChatOptions {
+        recursion_limit: 1,
+        ..ChatOptions::default()
+    };
+    let conversation = client
+        .stream_with("[[tool:look {}]] then say on", &thread, &options)
+        .await
+        .unwrap();
     let last = conversation.collect::<Vec<_>>().await.pop().unwrap();
-    assert!(matches!(&last, Err(ClientError::Failed { name, .. }) if name.contains("Recursion")), "{last:?}");
+    assert!(
+        matches!(&last, Err(ClientError::Failed { name, .. }) if name.contains("Recursion")),
+        "{last:?}"
+    );
     assert_eq!(client.chat("then say on", &thread).await.unwrap(), "on");
 }
 
 #[tokio::test]
 async fn a_run_that_is_cancelled_ends_and_keeps_what_it_said() {
     let (client, thread) = (client(), ThreadId::parse("t").unwrap());
-    let mut conversation = client.stream("[[slow 1000x20ms]] then say a long story", &thread).await.unwrap();
+    let mut conversation = client
+        .stream("[[slow 1000x20ms]] then say a long story", &thread)
+        .await
+        .unwrap();
     let mut said = String::new();
     while said.is_empty() {
-        said.extend(conversation.next().await.unwrap().unwrap().text().map(|(_, text)| text.to_owned()));
+        said.extend(
+            conversation
+                .next()
+                .await
+                .unwrap()
+                .unwrap()
+                .text()
+                .map(|(_, text)| text.to_owned()),
+        );
     }
-    client.cancel(&thread, &conversation.run_id.clone()).await.unwrap();
+    client
+        .cancel(&thread, &conversation.run_id.clone())
+        .await
+        .unwrap();
     let rest: Vec<_> = conversation.map(|event| event.unwrap()).collect().await;
     assert_eq!(rest.last().unwrap().kind, EventKind::End);
 }
 
 #[tokio::test]
 async fn an_assistant_that_is_not_there_is_told_before_anything_runs() {
-    let refused = client().assistant("nobody").chat("then say hi", &ThreadId::parse("t").unwrap()).await;
+    let refused = client()
+        .assistant("nobody")
+        .chat("then say hi", &ThreadId::parse("t").unwrap())
+        .await;
     assert!(matches!(refused, Err(ClientError::Run(_))), "{refused:?}");
 }

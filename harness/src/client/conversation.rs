@@ -32,14 +32,30 @@ pub struct Conversation {
 
 impl std::fmt::Debug for Conversation {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Conversation").field("run_id", &self.run_id).field("thread_id", &self.thread_id).finish_non_exhaustive()
+        f.debug_struct("Conversation")
+            .field("run_id", &self.run_id)
+            .field("thread_id", &self.thread_id)
+            .finish_non_exhaustive()
     }
 }
 
 impl Conversation {
     pub(super) fn of(stream: RunStream) -> Self {
-        let RunStream { run_id, thread_id, items, .. } = stream;
-        Self { run_id, thread_id, items, telling: Telling::default(), ready: VecDeque::new(), failure: None, is_over: false }
+        let RunStream {
+            run_id,
+            thread_id,
+            items,
+            ..
+        } = stream;
+        Self {
+            run_id,
+            thread_id,
+            items,
+            telling: Telling::default(),
+            ready: VecDeque::new(),
+            failure: None,
+            is_over: false,
+        }
     }
 
     /// Takes an item in; gives the end if it is one.
@@ -57,9 +73,14 @@ impl Conversation {
             StreamItem::Heartbeat => None,
             StreamItem::Gap(_) => Some(Err(ClientError::Gap)),
             StreamItem::Aborted => Some(Err(ClientError::ShuttingDown)),
-            StreamItem::End(TerminalKind::Error) => Some(Err(self.failure.take().unwrap_or_else(|| failed(&Value::Null)))),
+            StreamItem::End(TerminalKind::Error) => Some(Err(self
+                .failure
+                .take()
+                .unwrap_or_else(|| failed(&Value::Null)))),
             StreamItem::End(TerminalKind::End) => Some(Ok(self.telling.end(RunStatus::Success))),
-            StreamItem::End(TerminalKind::Cancel) => Some(Ok(self.telling.end(RunStatus::Interrupted))),
+            StreamItem::End(TerminalKind::Cancel) => {
+                Some(Ok(self.telling.end(RunStatus::Interrupted)))
+            }
         }
     }
 }
@@ -90,5 +111,8 @@ impl Stream for Conversation {
 /// The failure that an `error` event tells of.
 fn failed(data: &Value) -> ClientError {
     let text = |key: &str, otherwise: &str| data[key].as_str().unwrap_or(otherwise).to_owned();
-    ClientError::Failed { name: text("error", "Error"), message: text("message", "the run failed") }
+    ClientError::Failed {
+        name: text("error", "Error"),
+        message: text("message", "the run failed"),
+    }
 }

@@ -115,5 +115,9 @@ pub enum ClientError {
 }
 
 fn joined(issues: &[impl ToString]) -> String {
-    issues.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+    issues
+        .iter()
+        .map(ToString::to_string)
+        .collect::<Vec<_>>()
+        .join("; ")
 }

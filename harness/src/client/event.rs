@@ -49,7 +49,11 @@ pub struct AskedCall<'a> {
 
 impl<'a> AskedCall<'a> {
     fn of(call: &'a Value) -> Self {
-        Self { name: call["name"].as_str().unwrap_or_default(), arguments: &call["args"], reason: call["description"].as_str() }
+        Self {
+            name: call["name"].as_str().unwrap_or_default(),
+            arguments: &call["args"],
+            reason: call["description"].as_str(),
+        }
     }
 }
 
@@ -57,12 +61,21 @@ impl Question {
     /// The calls that it asks an approval for; [`Approval::read`](crate::tools::approval::Approval::read) says which answers decide.
     /// Nothing where words are wanted.
     pub fn calls(&self) -> Option<Vec<AskedCall<'_>>> {
-        Some(self.value["action_requests"].as_array()?.iter().map(AskedCall::of).collect())
+        Some(
+            self.value["action_requests"]
+                .as_array()?
+                .iter()
+                .map(AskedCall::of)
+                .collect(),
+        )
     }
 
     /// The reason why the last answer decided nothing, when the question is asked again.
     pub fn error(&self) -> Option<&str> {
-        self.value.get("error")?.as_str().filter(|_| self.value["action_requests"].is_array())
+        self.value
+            .get("error")?
+            .as_str()
+            .filter(|_| self.value["action_requests"].is_array())
     }
 
     /// The words of a question that words answer; any other as JSON.
@@ -88,7 +101,9 @@ impl StreamEvent {
         if self.kind != EventKind::MessagesTuple || self.data["type"] != "ai" {
             return None;
         }
-        let text = self.data["content"].as_str().filter(|text| !text.is_empty())?;
+        let text = self.data["content"]
+            .as_str()
+            .filter(|text| !text.is_empty())?;
         Some((self.data["id"].as_str().unwrap_or_default(), text))
     }
 

@@ -19,8 +19,15 @@ impl Client {
     ///
     /// # Errors
     /// [`ClientError::Goal`] for an objective beyond limits and while a run is at work, and as [`get_goal`](Self::get_goal).
-    pub async fn set_goal(&self, thread: &ThreadId, objective: &str) -> Result<GoalView, ClientError> {
-        Ok(self.goals(&effective_user_id())?.set(thread, objective, MAX_CONTINUATIONS).await?)
+    pub async fn set_goal(
+        &self,
+        thread: &ThreadId,
+        objective: &str,
+    ) -> Result<GoalView, ClientError> {
+        Ok(self
+            .goals(&effective_user_id())?
+            .set(thread, objective, MAX_CONTINUATIONS)
+            .await?)
     }
 
     /// Takes the goal of a thread away, if it has one.
@@ -33,6 +40,12 @@ impl Client {
 
     fn goals<'a>(&'a self, user: &'a str) -> Result<Goals<'a>, ClientError> {
         let (threads, parts) = (self.installation.threads()?, self.runs.parts());
-        Ok(Goals { user, threads, checkpoints: &*parts.checkpointer, clock: &*parts.clock, ids: &*parts.ids })
+        Ok(Goals {
+            user,
+            threads,
+            checkpoints: &*parts.checkpointer,
+            clock: &*parts.clock,
+            ids: &*parts.ids,
+        })
     }
 }

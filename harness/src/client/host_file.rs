@@ -11,13 +11,25 @@ use crate::host_file;
 pub(super) async fn open(path: PathBuf) -> Result<File, ClientError> {
     let named = path.clone();
     let opened = tokio::task::spawn_blocking(move || open_named(&path)).await;
-    opened.unwrap_or_else(|broken| Err(ClientError::Unreadable { path: named, source: io::Error::other(broken) }))
+    opened.unwrap_or_else(|broken| {
+        Err(ClientError::Unreadable {
+            path: named,
+            source: io::Error::other(broken),
+        })
+    })
 }
 
 fn open_named(path: &Path) -> Result<File, ClientError> {
     let unreadable = |source: io::Error| match source.kind() {
-        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => ClientError::NotFound(path.to_owned()),
-        _ => ClientError::Unreadable { path: path.to_owned(), source },
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
+            ClientError::NotFound(path.to_owned())
+        }
+        _ => ClientError::Unreadable {
+            path: path.to_owned(),
+            source,
+        },
     };
-    host_file::open_regular(path).map_err(unreadable)?.ok_or_else(|| ClientError::NotAFile(path.to_owned()))
+    host_file::open_regular(path)
+        .map_err(unreadable)?
+        .ok_or_else(|| ClientError::NotAFile(path.to_owned()))
 }

@@ -12,7 +12,9 @@ impl Client {
     /// # Errors
     /// [`ClientError::Absent`], and when they cannot be read.
     pub async fn get_mcp_config(&self) -> Result<McpServerList, ClientError> {
-        Ok(McpServerList::of(&self.installation.mcp()?.servers().await?))
+        Ok(McpServerList::of(
+            &self.installation.mcp()?.servers().await?,
+        ))
     }
 
     /// Puts these servers in the place of all. What is hidden in an answer may come back as it was shown. Programs that are not in the
@@ -21,7 +23,10 @@ impl Client {
     /// # Errors
     /// [`ClientError::McpServers`] for fields that hold something else, [`McpPortError::Refused`](crate::mcp::settings::McpPortError) for
     /// what is not allowed, and as [`get_mcp_config`](Self::get_mcp_config).
-    pub async fn update_mcp_config(&self, servers: Map<String, Value>) -> Result<McpServerList, ClientError> {
+    pub async fn update_mcp_config(
+        &self,
+        servers: Map<String, Value>,
+    ) -> Result<McpServerList, ClientError> {
         let port = self.installation.mcp()?;
         let issues = server_issues(&servers);
         if !issues.is_empty() {

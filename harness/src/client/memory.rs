@@ -2,7 +2,9 @@
 
 use super::client::Client;
 use super::error::ClientError;
-use crate::memory::{FactChange, MemoryDocument, MemoryError, MemoryScope, MemoryStatus, MemoryView, import_issues};
+use crate::memory::{
+    FactChange, MemoryDocument, MemoryError, MemoryScope, MemoryStatus, MemoryView, import_issues,
+};
 use crate::runtime::actor_context::effective_user_id;
 
 impl Client {
@@ -27,7 +29,10 @@ impl Client {
     ///
     /// # Errors
     /// [`ClientError::Import`] for a document beyond limits, and as [`get_memory`](Self::get_memory).
-    pub async fn import_memory(&self, document: MemoryDocument) -> Result<MemoryDocument, ClientError> {
+    pub async fn import_memory(
+        &self,
+        document: MemoryDocument,
+    ) -> Result<MemoryDocument, ClientError> {
         let memories = self.installation.memories()?;
         let issues = import_issues(&document);
         if !issues.is_empty() {
@@ -41,17 +46,32 @@ impl Client {
     ///
     /// # Errors
     /// [`ClientError::Fact`] for fields beyond limits, [`MemoryError::Duplicate`], and as [`get_memory`](Self::get_memory).
-    pub async fn create_memory_fact(&self, content: &str, category: &str, confidence: f64) -> Result<MemoryDocument, ClientError> {
+    pub async fn create_memory_fact(
+        &self,
+        content: &str,
+        category: &str,
+        confidence: f64,
+    ) -> Result<MemoryDocument, ClientError> {
         let memories = self.installation.memories()?;
-        checked(&FactChange { content: Some(content.to_owned()), category: Some(category.to_owned()), confidence: Some(confidence) })?;
-        Ok(memories.add(&scope(), content, category, confidence).await?)
+        checked(&FactChange {
+            content: Some(content.to_owned()),
+            category: Some(category.to_owned()),
+            confidence: Some(confidence),
+        })?;
+        Ok(memories
+            .add(&scope(), content, category, confidence)
+            .await?)
     }
 
     /// Corrects a fact, and gives what is remembered then; what the change does not name stays.
     ///
     /// # Errors
     /// [`MemoryError::NoFact`], and as [`create_memory_fact`](Self::create_memory_fact).
-    pub async fn update_memory_fact(&self, id: &str, change: &FactChange) -> Result<MemoryDocument, ClientError> {
+    pub async fn update_memory_fact(
+        &self,
+        id: &str,
+        change: &FactChange,
+    ) -> Result<MemoryDocument, ClientError> {
         let memories = self.installation.memories()?;
         checked(change)?;
         Ok(memories.correct(&scope(), id, change).await?)
@@ -70,7 +90,11 @@ impl Client {
     /// # Errors
     /// As [`get_memory`](Self::get_memory).
     pub async fn clear_memory(&self) -> Result<MemoryDocument, ClientError> {
-        Ok(self.installation.memories()?.forget_user(&effective_user_id()).await?)
+        Ok(self
+            .installation
+            .memories()?
+            .forget_user(&effective_user_id())
+            .await?)
     }
 
     /// What is configured.
@@ -86,14 +110,21 @@ impl Client {
     /// # Errors
     /// As [`get_memory`](Self::get_memory).
     pub async fn get_memory_status(&self) -> Result<MemoryStatus, ClientError> {
-        Ok(MemoryStatus { config: self.get_memory_config()?, data: self.get_memory().await? })
+        Ok(MemoryStatus {
+            config: self.get_memory_config()?,
+            data: self.get_memory().await?,
+        })
     }
 }
 
 /// Only a fact within limits is kept.
 fn checked(change: &FactChange) -> Result<(), ClientError> {
     let issues = change.issues();
-    if issues.is_empty() { Ok(()) } else { Err(ClientError::Fact(issues)) }
+    if issues.is_empty() {
+        Ok(())
+    } else {
+        Err(ClientError::Fact(issues))
+    }
 }
 
 /// The acting user's own.

@@ -39,7 +39,10 @@
 mod artifacts;
 mod builder;
 mod catalog;
-#[expect(clippy::module_inception, reason = "the client is what this module is about")]
+#[expect(
+    clippy::module_inception,
+    reason = "the client is what this module is about"
+)]
 mod client;
 mod conversation;
 mod error;

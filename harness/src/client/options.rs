@@ -39,11 +39,22 @@ impl Default for ChatOptions {
 impl ChatOptions {
     /// As a run has them, by the names that the gateway's clients use.
     pub(super) fn to_map(&self) -> Map<String, Value> {
-        let flags =
-            [("thinking_enabled", self.thinking_enabled), ("is_plan_mode", self.plan_mode), ("subagent_enabled", self.subagent_enabled)];
-        let texts = [("model_name", &self.model_name), ("reasoning_effort", &self.reasoning_effort), ("agent_name", &self.agent_name)];
-        let flags = flags.into_iter().map(|(name, on)| (name.to_owned(), on.into()));
-        let texts = texts.into_iter().filter_map(|(name, text)| Some((name.to_owned(), text.as_deref()?.into())));
+        let flags = [
+            ("thinking_enabled", self.thinking_enabled),
+            ("is_plan_mode", self.plan_mode),
+            ("subagent_enabled", self.subagent_enabled),
+        ];
+        let texts = [
+            ("model_name", &self.model_name),
+            ("reasoning_effort", &self.reasoning_effort),
+            ("agent_name", &self.agent_name),
+        ];
+        let flags = flags
+            .into_iter()
+            .map(|(name, on)| (name.to_owned(), on.into()));
+        let texts = texts
+            .into_iter()
+            .filter_map(|(name, text)| Some((name.to_owned(), text.as_deref()?.into())));
         flags.chain(texts).collect()
     }
 }

@@ -27,9 +27,13 @@ const TWO: &str = r#"[[tools:[{"name":"write_todos","args":{"todos":[]}},{"name"
 
 /// An agent whose every call needs a yes.
 fn guarded() -> Arc<dyn Agent> {
-    let section: GuardrailProviderConfig = serde_json::from_value(json!({"use": "rules", "config": {"default": "ask"}})).unwrap();
+    let section: GuardrailProviderConfig =
+        serde_json::from_value(json!({"use": "rules", "config": {"default": "ask"}})).unwrap();
     let guard = GuardrailMiddleware::new(policy_of(Some(&section)), true, None);
-    AgentBuilder::new(Arc::new(ScriptedModel::default())).tool(WriteTodos).middleware(guard).build()
+    AgentBuilder::new(Arc::new(ScriptedModel::default()))
+        .tool(WriteTodos)
+        .middleware(guard)
+        .build()
 }
 
 /// Sets a guarded agent to work, and gives the results of its calls.
@@ -56,8 +60,15 @@ impl Tool for Delegate {
     async fn call(&self, _args: NoArgs, ctx: &ToolContext) -> Result<ToolOutput, ToolError> {
         match run_nested(&*guarded(), [Message::human(ONE)], ctx).await {
             Ok(NestedEnd::Done(state)) => {
-                let results = state.messages().iter().filter(|message| message.tool_call_id().is_some());
-                Ok(results.map(|message| message.content.text()).collect::<Vec<_>>().join("; ").into())
+                let results = state
+                    .messages()
+                    .iter()
+                    .filter(|message| message.tool_call_id().is_some());
+                Ok(results
+                    .map(|message| message.content.text())
+                    .collect::<Vec<_>>()
+                    .join("; ")
+                    .into())
             }
             Ok(NestedEnd::Asks(control)) => Ok(ToolOutput::only(control)),
             Err(error) => Err(ToolError::for_model(error.to_string())),
@@ -71,7 +82,8 @@ fn client() -> Client {
 }
 
 fn client_of(agent: Arc<dyn Agent>) -> Client {
-    let parts = runtime_in_memory(Arc::new(StaticResolver::new().with_agent("guarded", agent))).unwrap();
+    let parts =
+        runtime_in_memory(Arc::new(StaticResolver::new().with_agent("guarded", agent))).unwrap();
     Client::new(Arc::new(RunsFacade::new(parts, RunLimits::default()))).assistant("guarded")
 }
 
@@ -81,8 +93,12 @@ async fn told(conversation: Conversation) -> Vec<StreamEvent> {
 
 /// The results of calls that these events tell of.
 fn results(events: &[StreamEvent]) -> Vec<String> {
-    let results = events.iter().filter(|event| event.kind == EventKind::MessagesTuple && event.data["type"] == "tool");
-    results.map(|event| Content::text_in(&event.data["content"])).collect()
+    let results = events
+        .iter()
+        .filter(|event| event.kind == EventKind::MessagesTuple && event.data["type"] == "tool");
+    results
+        .map(|event| Content::text_in(&event.data["content"]))
+        .collect()
 }
 
 #[tokio::test]
@@ -90,7 +106,10 @@ async fn a_call_that_needs_a_yes_is_made_after_one_alone() {
     for (answer, wanted) in [
         (json!(true), "The todo list"),
         (json!({"decisions": [{"type": "approve"}]}), "The todo list"),
-        (json!({"decisions": [{"type": "reject"}]}), "Error: the call of write_todos was denied"),
+        (
+            json!({"decisions": [{"type": "reject"}]}),
+            "Error: the call of write_todos was denied",
+        ),
         (json!("yes"), "The todo list"),
         (json!("no"), "Error: the call of write_todos was denied"),
     ] {
@@ -98,12 +117,25 @@ async fn a_call_that_needs_a_yes_is_made_after_one_alone() {
         let asked = told(client.stream(ONE, &thread).await.unwrap()).await;
         let end = asked.last().unwrap();
         let questions = end.questions();
-        assert_eq!((results(&asked).len(), questions.len(), &end.data["status"]), (0, 1, &json!("success")));
-        assert_eq!(questions[0].value["action_requests"][0]["name"], "write_todos");
+        assert_eq!(
+            (results(&asked).len(), questions.len(), &end.data["status"]),
+            (0, 1, &json!("success"))
+        );
+        assert_eq!(
+            questions[0].value["action_requests"][0]["name"],
+            "write_todos"
+        );
         let done = told(client.resume(answer.clone(), &thread).await.unwrap()).await;
-        assert!(results(&done)[0].starts_with(wanted), "{answer}: {:?}", results(&done));
+        assert!(
+            results(&done)[0].starts_with(wanted),
+            "{answer}: {:?}",
+            results(&done)
+        );
         let end = done.last().unwrap();
-        assert_eq!((end.data.get("questions"), &end.data["status"]), (None, &json!("success")));
+        assert_eq!(
+            (end.data.get("questions"), &end.data["status"]),
+            (None, &json!("success"))
+        );
     }
 }
 
@@ -114,39 +146,92 @@ async fn an_answer_that_decides_nothing_leaves_the_question_open() {
     let again = told(client.resume(json!("maybe"), &thread).await.unwrap()).await;
     let questions = again.last().unwrap().questions();
     assert_eq!((results(&again).len(), questions.len()), (0, 1));
-    assert!(questions[0].error().unwrap().contains("\"maybe\" is no decision"), "{questions:?}");
+    assert!(
+        questions[0]
+            .error()
+            .unwrap()
+            .contains("\"maybe\" is no decision"),
+        "{questions:?}"
+    );
     let done = told(client.resume(json!("yes"), &thread).await.unwrap()).await;
-    assert!(results(&done)[0].starts_with("The todo list"), "{:?}", results(&done));
+    assert!(
+        results(&done)[0].starts_with("The todo list"),
+        "{:?}",
+        results(&done)
+    );
 }
 
 #[tokio::test]
 async fn an_agent_inside_a_call_asks_again_and_takes_an_edit() {
-    let outer = AgentBuilder::new(Arc::new(ScriptedModel::default())).tool(Delegate).build();
+    let outer = AgentBuilder::new(Arc::new(ScriptedModel::default()))
+        .tool(Delegate)
+        .build();
     let (client, thread) = (client_of(outer), ThreadId::parse("t").unwrap());
-    let asked = told(client.stream("[[tool:delegate {}]] then say done", &thread).await.unwrap()).await;
+    let asked = told(
+        client
+            .stream("[[tool:delegate {}]] then say done", &thread)
+            .await
+            .unwrap(),
+    )
+    .await;
     let first = asked.last().unwrap().questions();
-    let again = told(client.resume(json!({"decisions": []}), &thread).await.unwrap()).await;
+    let again = told(
+        client
+            .resume(json!({"decisions": []}), &thread)
+            .await
+            .unwrap(),
+    )
+    .await;
     let questions = again.last().unwrap().questions();
-    assert_eq!((questions.len(), &questions[0].id), (1, &first[0].id), "{questions:?}");
-    assert!(questions[0].error().unwrap().contains("0 decisions"), "{questions:?}");
+    assert_eq!(
+        (questions.len(), &questions[0].id),
+        (1, &first[0].id),
+        "{questions:?}"
+    );
+    assert!(
+        questions[0].error().unwrap().contains("0 decisions"),
+        "{questions:?}"
+    );
     let todos = json!([{"content": "rest", "status": "pending"}]);
-    let edit = json!([{"type": "edit", "args": {"action": "write_todos", "args": {"todos": todos}}}]);
+    let edit =
+        json!([{"type": "edit", "args": {"action": "write_todos", "args": {"todos": todos}}}]);
     let done = told(client.resume(edit, &thread).await.unwrap()).await;
     let result = results(&done).pop().unwrap();
-    assert!(result.starts_with("Note: the user changed this call") && result.contains("The todo list"), "{result}");
+    assert!(
+        result.starts_with("Note: the user changed this call") && result.contains("The todo list"),
+        "{result}"
+    );
 }
 
 #[tokio::test]
 async fn several_questions_are_answered_by_their_ids_and_the_rest_stays_open() {
     let (client, thread) = (client(), ThreadId::parse("t").unwrap());
-    let Err(ClientError::Asked { said, questions }) = client.chat(TWO, &thread).await else { panic!("nothing is asked") };
+    let Err(ClientError::Asked { said, questions }) = client.chat(TWO, &thread).await else {
+        panic!("nothing is asked")
+    };
     assert_eq!((said.as_str(), questions.len()), ("", 2));
-    let half = told(client.resume(json!({ questions[0].id.as_str(): true }), &thread).await.unwrap()).await;
+    let half = told(
+        client
+            .resume(json!({ questions[0].id.as_str(): true }), &thread)
+            .await
+            .unwrap(),
+    )
+    .await;
     assert_eq!(half.last().unwrap().questions(), questions[1..]);
-    let rest: Map<String, Value> = questions[1..].iter().map(|question| (question.id.clone(), json!(false))).collect();
+    let rest: Map<String, Value> = questions[1..]
+        .iter()
+        .map(|question| (question.id.clone(), json!(false)))
+        .collect();
     let done = told(client.resume(rest.into(), &thread).await.unwrap()).await;
     let results = results(&done);
-    assert_eq!(results.iter().filter(|result| result.contains("approval.rejected")).count(), 1, "{results:?}");
+    assert_eq!(
+        results
+            .iter()
+            .filter(|result| result.contains("approval.rejected"))
+            .count(),
+        1,
+        "{results:?}"
+    );
     assert!(done.last().unwrap().questions().is_empty());
 }
 
@@ -154,9 +239,20 @@ async fn several_questions_are_answered_by_their_ids_and_the_rest_stays_open() {
 async fn one_answer_for_several_questions_fails_and_an_unknown_thread_has_none_to_answer() {
     let (client, thread) = (client(), ThreadId::parse("t").unwrap());
     told(client.stream(TWO, &thread).await.unwrap()).await;
-    let refused = client.resume(json!(true), &thread).await.unwrap().collect::<Vec<_>>().await.pop();
-    assert!(matches!(&refused, Some(Err(ClientError::Failed { message, .. })) if message.contains("2 questions")), "{refused:?}");
-    let unknown = client.resume(json!(true), &ThreadId::parse("nowhere").unwrap()).await;
+    let refused = client
+        .resume(json!(true), &thread)
+        .await
+        .unwrap()
+        .collect::<Vec<_>>()
+        .await
+        .pop();
+    assert!(
+        matches!(&refused, Some(Err(ClientError::Failed { message, .. })) if message.contains("2 questions")),
+        "{refused:?}"
+    );
+    let unknown = client
+        .resume(json!(true), &ThreadId::parse("nowhere").unwrap())
+        .await;
     assert!(matches!(unknown, Err(ClientError::Run(_))), "{unknown:?}");
 }
 
@@ -165,17 +261,41 @@ async fn a_cancelled_run_is_no_answer_and_its_end_says_so() {
     let (client, thread) = (client(), ThreadId::parse("t").unwrap());
     let stopping = async {
         let run = loop {
-            match client.runs().unfinished_runs(Some(&thread)).await.unwrap().pop() {
+            match client
+                .runs()
+                .unfinished_runs(Some(&thread))
+                .await
+                .unwrap()
+                .pop()
+            {
                 Some(run) => break run.run_id,
                 None => tokio::task::yield_now().await,
             }
         };
-        let watched = client.runs().join_stream(Some(&thread), &run, ResumeFrom::Start, Duration::from_secs(60)).await.unwrap();
+        let watched = client
+            .runs()
+            .join_stream(
+                Some(&thread),
+                &run,
+                ResumeFrom::Start,
+                Duration::from_secs(60),
+            )
+            .await
+            .unwrap();
         client.cancel(&thread, &run).await.unwrap();
         told(Conversation::of(watched)).await
     };
-    let (answer, events) = tokio::join!(client.chat("[[slow 1000x20ms]] then say a long story", &thread), stopping);
-    assert!(matches!(answer, Err(ClientError::Cancelled { .. })), "{answer:?}");
+    let (answer, events) = tokio::join!(
+        client.chat("[[slow 1000x20ms]] then say a long story", &thread),
+        stopping
+    );
+    assert!(
+        matches!(answer, Err(ClientError::Cancelled { .. })),
+        "{answer:?}"
+    );
     let end = events.last().unwrap();
-    assert!(end.is_cancelled() && end.data["status"] == "interrupted", "{end:?}");
+    assert!(
+        end.is_cancelled() && end.data["status"] == "interrupted",
+        "{end:?}"
+    );
 }

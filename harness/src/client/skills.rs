@@ -14,8 +14,15 @@ impl Client {
     /// # Errors
     /// [`ClientError::Absent`], and when they cannot be read.
     pub async fn list_skills(&self, enabled_only: bool) -> Result<SkillList, ClientError> {
-        let skills = self.installation.skills()?.list(&effective_user_id()).await?;
-        Ok(skills.iter().filter(|skill| skill.enabled || !enabled_only).collect())
+        let skills = self
+            .installation
+            .skills()?
+            .list(&effective_user_id())
+            .await?;
+        Ok(skills
+            .iter()
+            .filter(|skill| skill.enabled || !enabled_only)
+            .collect())
     }
 
     /// One of them, if there is one of this name.
@@ -23,7 +30,12 @@ impl Client {
     /// # Errors
     /// As [`list_skills`](Self::list_skills).
     pub async fn get_skill(&self, name: &str) -> Result<Option<SkillView>, ClientError> {
-        match self.installation.skills()?.get(&effective_user_id(), name).await {
+        match self
+            .installation
+            .skills()?
+            .get(&effective_user_id(), name)
+            .await
+        {
             Ok(skill) => Ok(Some(SkillView::from(&skill))),
             Err(SkillError::NotFound(_)) => Ok(None),
             Err(error) => Err(error.into()),
@@ -35,7 +47,11 @@ impl Client {
     /// # Errors
     /// [`SkillError::NotFound`], and as [`list_skills`](Self::list_skills).
     pub async fn update_skill(&self, name: &str, enabled: bool) -> Result<SkillView, ClientError> {
-        let skill = self.installation.skills()?.switch(&effective_user_id(), name, enabled).await?;
+        let skill = self
+            .installation
+            .skills()?
+            .switch(&effective_user_id(), name, enabled)
+            .await?;
         Ok(SkillView::from(&skill))
     }
 
@@ -44,10 +60,19 @@ impl Client {
     /// # Errors
     /// [`ClientError::NotFound`] and [`ClientError::NotAFile`] for the archive, [`SkillError::Archive`], [`SkillError::Exists`], and as
     /// [`list_skills`](Self::list_skills). Nothing is there then.
-    pub async fn install_skill(&self, archive: impl AsRef<Path>) -> Result<SkillInstalled, ClientError> {
+    pub async fn install_skill(
+        &self,
+        archive: impl AsRef<Path>,
+    ) -> Result<SkillInstalled, ClientError> {
         let (skills, path) = (self.installation.skills()?, archive.as_ref());
-        if path.extension().is_none_or(|ending| ending != &ARCHIVE_ENDING[1..]) {
-            return Err(SkillError::Refused(format!("the file must have the extension {ARCHIVE_ENDING}")).into());
+        if path
+            .extension()
+            .is_none_or(|ending| ending != &ARCHIVE_ENDING[1..])
+        {
+            return Err(SkillError::Refused(format!(
+                "the file must have the extension {ARCHIVE_ENDING}"
+            ))
+            .into());
         }
         let archive = host_file::open(path.to_owned()).await?;
         let skill = skills.install(&effective_user_id(), archive).await?;

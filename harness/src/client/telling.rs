@@ -32,14 +32,19 @@ impl Telling {
         match name {
             "messages" => self.fragment(data).into_iter().collect(),
             "values" => self.values(&data),
-            "custom" => vec![StreamEvent { kind: EventKind::Custom, data }],
+            "custom" => vec![StreamEvent {
+                kind: EventKind::Custom,
+                data,
+            }],
             _ => Vec::new(),
         }
     }
 
     /// The last event.
     pub(super) fn end(&self, status: RunStatus) -> StreamEvent {
-        let sum = |count: fn(&UsageMetadata) -> u64| self.usage.values().map(count).fold(0, u64::saturating_add);
+        let sum = |count: fn(&UsageMetadata) -> u64| {
+            self.usage.values().map(count).fold(0, u64::saturating_add)
+        };
         let usage = json!({
             "input_tokens": sum(|usage| usage.input_tokens),
             "output_tokens": sum(|usage| usage.output_tokens),
@@ -49,7 +54,10 @@ impl Telling {
         if !self.questions.is_empty() {
             data["questions"] = self.questions.clone().into();
         }
-        StreamEvent { kind: EventKind::End, data }
+        StreamEvent {
+            kind: EventKind::End,
+            data,
+        }
     }
 
     /// `[message or fragment, metadata]`.
@@ -58,11 +66,20 @@ impl Telling {
         match message["type"].as_str()? {
             "AIMessageChunk" => {
                 let id = message["id"].as_str()?.to_owned();
-                self.texts.entry(id.clone()).or_default().push_str(&Content::text_in(&message["content"]));
+                self.texts
+                    .entry(id.clone())
+                    .or_default()
+                    .push_str(&Content::text_in(&message["content"]));
                 self.count(&id, &message);
                 // Most tokens have none.
-                if message["additional_kwargs"].as_object().is_some_and(|extras| !extras.is_empty()) {
-                    grow(self.extras.entry(id.clone()).or_default(), &message["additional_kwargs"]);
+                if message["additional_kwargs"]
+                    .as_object()
+                    .is_some_and(|extras| !extras.is_empty())
+                {
+                    grow(
+                        self.extras.entry(id.clone()).or_default(),
+                        &message["additional_kwargs"],
+                    );
                 }
                 piece_of(&id, &message)
             }
@@ -77,7 +94,13 @@ impl Telling {
             "ai" => {
                 self.count(id, message);
                 let text = Content::text_in(&message["content"]);
-                let told = self.extras.insert(id.to_owned(), message["additional_kwargs"].as_object().cloned().unwrap_or_default());
+                let told = self.extras.insert(
+                    id.to_owned(),
+                    message["additional_kwargs"]
+                        .as_object()
+                        .cloned()
+                        .unwrap_or_default(),
+                );
                 let extras = new_extras(&told.unwrap_or_default(), &message["additional_kwargs"]);
                 match self.texts.insert(id.to_owned(), text.clone()) {
                     None => piece_of(id, message),
@@ -87,31 +110,54 @@ impl Telling {
                     }
                 }
             }
-            "tool" => self.told.insert(id.to_owned()).then(|| result_of(id, message)),
+            "tool" => self
+                .told
+                .insert(id.to_owned())
+                .then(|| result_of(id, message)),
             _ => None,
         }
     }
 
     /// The state, after what it has that is not told yet.
     fn values(&mut self, state: &Value) -> Vec<StreamEvent> {
-        let messages = state["messages"].as_array().map(Vec::as_slice).unwrap_or_default();
-        let asked = state["__interrupt__"].as_array().map(Vec::as_slice).unwrap_or_default();
-        self.questions = asked.iter().map(|question| json!({ "id": question["id"], "value": question["value"] })).collect();
+        let messages = state["messages"]
+            .as_array()
+            .map(Vec::as_slice)
+            .unwrap_or_default();
+        let asked = state["__interrupt__"]
+            .as_array()
+            .map(Vec::as_slice)
+            .unwrap_or_default();
+        self.questions = asked
+            .iter()
+            .map(|question| json!({ "id": question["id"], "value": question["value"] }))
+            .collect();
         let mut events = Vec::new();
         if self.before.is_none() {
-            self.before = Some(messages.iter().filter_map(|message| message["id"].as_str().map(str::to_owned)).collect());
+            self.before = Some(
+                messages
+                    .iter()
+                    .filter_map(|message| message["id"].as_str().map(str::to_owned))
+                    .collect(),
+            );
         }
         for message in messages {
             events.extend(self.message(message));
             events.extend(self.calls_of(message));
         }
         let data = json!({ "title": state["title"], "messages": messages, "artifacts": state["artifacts"].as_array().cloned().unwrap_or_default() });
-        events.push(StreamEvent { kind: EventKind::Values, data });
+        events.push(StreamEvent {
+            kind: EventKind::Values,
+            data,
+        });
         events
     }
 
     fn is_new(&self, id: &str) -> bool {
-        !self.before.as_ref().is_some_and(|before| before.contains(id))
+        !self
+            .before
+            .as_ref()
+            .is_some_and(|before| before.contains(id))
     }
 
     fn calls_of(&mut self, message: &Value) -> Option<StreamEvent> {
@@ -119,8 +165,13 @@ impl Telling {
         if calls.is_empty() || !self.is_new(id) || !self.calls_told.insert(id.to_owned()) {
             return None;
         }
-        let calls: Vec<Value> = calls.iter().map(|call| json!({ "name": call["name"], "args": call["args"], "id": call["id"] })).collect();
-        Some(tuple(json!({ "type": "ai", "content": "", "id": id, "tool_calls": calls })))
+        let calls: Vec<Value> = calls
+            .iter()
+            .map(|call| json!({ "name": call["name"], "args": call["args"], "id": call["id"] }))
+            .collect();
+        Some(tuple(
+            json!({ "type": "ai", "content": "", "id": id, "tool_calls": calls }),
+        ))
     }
 
     /// The last count of a message is the whole one.
@@ -134,8 +185,11 @@ impl Telling {
 /// What a message or a fragment of one adds, if it is anything to tell.
 fn piece_of(id: &str, message: &Value) -> Option<StreamEvent> {
     let content = Content::text_in(&message["content"]);
-    let mut piece =
-        Map::from_iter([("type".to_owned(), "ai".into()), ("content".to_owned(), content.into()), ("id".to_owned(), id.into())]);
+    let mut piece = Map::from_iter([
+        ("type".to_owned(), "ai".into()),
+        ("content".to_owned(), content.into()),
+        ("id".to_owned(), id.into()),
+    ]);
     for extra in ["usage_metadata", "additional_kwargs"] {
         let value = &message[extra];
         if value.as_object().is_some_and(|map| !map.is_empty()) {
@@ -148,7 +202,9 @@ fn piece_of(id: &str, message: &Value) -> Option<StreamEvent> {
 
 /// What a text has beyond what was told of it; nothing where it says something else.
 fn rest_of<'a>(told: &str, text: &'a str) -> Option<&'a str> {
-    let rest = text.strip_prefix(told).or_else(|| text.strip_prefix(told.trim_end()))?;
+    let rest = text
+        .strip_prefix(told)
+        .or_else(|| text.strip_prefix(told.trim_end()))?;
     (!rest.is_empty()).then_some(rest)
 }
 
@@ -166,10 +222,17 @@ fn grow(told: &mut Map<String, Value>, more: &Value) {
 fn new_extras(told: &Map<String, Value>, extras: &Value) -> Map<String, Value> {
     let new = |(key, value): (&String, &Value)| match (told.get(key), value) {
         (Some(told), value) if told == value => None,
-        (Some(Value::String(told)), Value::String(text)) => rest_of(told, text).map(|rest| (key.clone(), rest.into())),
+        (Some(Value::String(told)), Value::String(text)) => {
+            rest_of(told, text).map(|rest| (key.clone(), rest.into()))
+        }
         _ => Some((key.clone(), value.clone())),
     };
-    extras.as_object().into_iter().flatten().filter_map(new).collect()
+    extras
+        .as_object()
+        .into_iter()
+        .flatten()
+        .filter_map(new)
+        .collect()
 }
 
 fn result_of(id: &str, message: &Value) -> StreamEvent {
@@ -184,7 +247,10 @@ fn result_of(id: &str, message: &Value) -> StreamEvent {
 }
 
 fn tuple(data: Value) -> StreamEvent {
-    StreamEvent { kind: EventKind::MessagesTuple, data }
+    StreamEvent {
+        kind: EventKind::MessagesTuple,
+        data,
+    }
 }
 
 #[cfg(test)]

@@ -5,7 +5,10 @@ use serde_json::json;
 use super::*;
 
 fn kinds(events: &[StreamEvent]) -> Vec<(EventKind, &str)> {
-    events.iter().map(|event| (event.kind, event.data["type"].as_str().unwrap_or_default())).collect()
+    events
+        .iter()
+        .map(|event| (event.kind, event.data["type"].as_str().unwrap_or_default()))
+        .collect()
 }
 
 fn chunk(id: &str, text: &str) -> Value {
@@ -15,11 +18,23 @@ fn chunk(id: &str, text: &str) -> Value {
 #[test]
 fn what_was_streamed_is_not_told_again_by_a_state() {
     let mut telling = Telling::default();
-    telling.frame("values", json!({ "messages": [{ "type": "human", "id": "h", "content": "?" }] }));
-    assert_eq!(telling.frame("messages", chunk("a", "one "))[0].text(), Some(("a", "one ")));
-    assert_eq!(telling.frame("messages", chunk("a", "two"))[0].text(), Some(("a", "two")));
+    telling.frame(
+        "values",
+        json!({ "messages": [{ "type": "human", "id": "h", "content": "?" }] }),
+    );
+    assert_eq!(
+        telling.frame("messages", chunk("a", "one "))[0].text(),
+        Some(("a", "one "))
+    );
+    assert_eq!(
+        telling.frame("messages", chunk("a", "two"))[0].text(),
+        Some(("a", "two"))
+    );
     let answer = json!({ "type": "ai", "id": "a", "content": "one two", "tool_calls": [] });
-    let events = telling.frame("values", json!({ "messages": [{ "type": "human", "id": "h" }, answer], "title": "T" }));
+    let events = telling.frame(
+        "values",
+        json!({ "messages": [{ "type": "human", "id": "h" }, answer], "title": "T" }),
+    );
     assert_eq!(kinds(&events), [(EventKind::Values, "")]);
     assert_eq!(events[0].data["title"], "T");
 }
@@ -30,10 +45,23 @@ fn what_a_guard_adds_to_a_streamed_answer_is_told() {
     telling.frame("values", json!({ "messages": [] }));
     telling.frame("messages", chunk("a", "one "));
     let state = |text: &str| json!({ "messages": [{ "type": "ai", "id": "a", "content": text, "tool_calls": [] }] });
-    assert_eq!(kinds(&telling.frame("values", state("one "))), [(EventKind::Values, "")]);
-    assert_eq!(telling.frame("values", state("one\n\nstopped"))[0].text(), Some(("a", "\n\nstopped")));
-    assert_eq!(kinds(&telling.frame("values", state("one\n\nstopped"))), [(EventKind::Values, "")]);
-    assert_eq!(kinds(&telling.frame("values", state("something else"))), [(EventKind::Values, "")], "what was read cannot be taken back");
+    assert_eq!(
+        kinds(&telling.frame("values", state("one "))),
+        [(EventKind::Values, "")]
+    );
+    assert_eq!(
+        telling.frame("values", state("one\n\nstopped"))[0].text(),
+        Some(("a", "\n\nstopped"))
+    );
+    assert_eq!(
+        kinds(&telling.frame("values", state("one\n\nstopped"))),
+        [(EventKind::Values, "")]
+    );
+    assert_eq!(
+        kinds(&telling.frame("values", state("something else"))),
+        [(EventKind::Values, "")],
+        "what was read cannot be taken back"
+    );
 }
 
 #[test]
@@ -41,14 +69,25 @@ fn extras_are_told_as_they_come_and_only_what_is_new_of_them() {
     let mut telling = Telling::default();
     telling.frame("values", json!({ "messages": [] }));
     for piece in ["think", "ing"] {
-        let chunk =
-            json!([{ "type": "AIMessageChunk", "id": "a", "content": "", "additional_kwargs": { "reasoning_content": piece } }, {}]);
-        assert_eq!(telling.frame("messages", chunk)[0].data["additional_kwargs"], json!({ "reasoning_content": piece }));
+        let chunk = json!([{ "type": "AIMessageChunk", "id": "a", "content": "", "additional_kwargs": { "reasoning_content": piece } }, {}]);
+        assert_eq!(
+            telling.frame("messages", chunk)[0].data["additional_kwargs"],
+            json!({ "reasoning_content": piece })
+        );
     }
     let state = |extras: Value| json!({ "messages": [{ "type": "ai", "id": "a", "content": "", "additional_kwargs": extras }] });
-    let told = telling.frame("values", state(json!({ "reasoning_content": "thinking", "stop_reason": "loop_capped" })));
-    assert_eq!(told[0].data, json!({ "type": "ai", "content": "", "id": "a", "additional_kwargs": { "stop_reason": "loop_capped" } }));
-    let again = telling.frame("values", state(json!({ "reasoning_content": "thinking", "stop_reason": "loop_capped" })));
+    let told = telling.frame(
+        "values",
+        state(json!({ "reasoning_content": "thinking", "stop_reason": "loop_capped" })),
+    );
+    assert_eq!(
+        told[0].data,
+        json!({ "type": "ai", "content": "", "id": "a", "additional_kwargs": { "stop_reason": "loop_capped" } })
+    );
+    let again = telling.frame(
+        "values",
+        state(json!({ "reasoning_content": "thinking", "stop_reason": "loop_capped" })),
+    );
     assert_eq!(kinds(&again), [(EventKind::Values, "")]);
     assert_eq!(again[0].data["artifacts"], json!([]));
 }
@@ -65,15 +104,24 @@ fn calls_and_results_are_told_once_whichever_frame_brings_them() {
         json!({ "type": "ai", "content": "", "id": "a", "tool_calls": [{ "name": "ls", "args": { "path": "/" }, "id": "c" }] })
     );
     let told = telling.frame("messages", json!([result, {}]));
-    assert_eq!(told[0].data, json!({ "type": "tool", "content": "x", "name": "ls", "tool_call_id": "c", "id": "t", "status": "success" }));
-    assert_eq!(kinds(&telling.frame("values", json!({ "messages": [call, result] }))), [(EventKind::Values, "")]);
+    assert_eq!(
+        told[0].data,
+        json!({ "type": "tool", "content": "x", "name": "ls", "tool_call_id": "c", "id": "t", "status": "success" })
+    );
+    assert_eq!(
+        kinds(&telling.frame("values", json!({ "messages": [call, result] }))),
+        [(EventKind::Values, "")]
+    );
 }
 
 #[test]
 fn an_answer_that_was_not_streamed_is_told_by_the_state_that_has_it() {
     let mut telling = Telling::default();
     telling.frame("values", json!({ "messages": [] }));
-    let events = telling.frame("values", json!({ "messages": [{ "type": "ai", "id": "a", "content": "whole" }] }));
+    let events = telling.frame(
+        "values",
+        json!({ "messages": [{ "type": "ai", "id": "a", "content": "whole" }] }),
+    );
     assert_eq!(events[0].text(), Some(("a", "whole")));
 }
 
@@ -82,9 +130,18 @@ fn earlier_turns_are_neither_told_nor_counted() {
     let mut telling = Telling::default();
     let usage = json!({ "input_tokens": 7, "output_tokens": 1, "total_tokens": 8 });
     let before = json!({ "type": "ai", "id": "old", "content": "old", "tool_calls": [{ "name": "ls", "args": {}, "id": "c" }], "usage_metadata": usage });
-    assert_eq!(kinds(&telling.frame("values", json!({ "messages": [before] }))), [(EventKind::Values, "")]);
-    assert_eq!(kinds(&telling.frame("values", json!({ "messages": [before] }))), [(EventKind::Values, "")]);
-    assert_eq!(telling.end(RunStatus::Success).data["usage"]["total_tokens"], 0);
+    assert_eq!(
+        kinds(&telling.frame("values", json!({ "messages": [before] }))),
+        [(EventKind::Values, "")]
+    );
+    assert_eq!(
+        kinds(&telling.frame("values", json!({ "messages": [before] }))),
+        [(EventKind::Values, "")]
+    );
+    assert_eq!(
+        telling.end(RunStatus::Success).data["usage"]["total_tokens"],
+        0
+    );
 }
 
 #[test]
@@ -100,13 +157,23 @@ fn tokens_are_counted_once_per_message() {
         { "type": "ai", "id": "b", "content": "x", "usage_metadata": { "input_tokens": 1, "output_tokens": 1 } },
     ] }),
     );
-    assert_eq!(telling.end(RunStatus::Success).data["usage"], json!({ "input_tokens": 6, "output_tokens": 3, "total_tokens": 9 }));
+    assert_eq!(
+        telling.end(RunStatus::Success).data["usage"],
+        json!({ "input_tokens": 6, "output_tokens": 3, "total_tokens": 9 })
+    );
 }
 
 #[test]
 fn frames_of_no_shape_are_passed_over() {
     let mut telling = Telling::default();
-    for data in [Value::Null, json!([]), json!({}), json!([{}]), json!([{ "type": 1 }]), json!("x")] {
+    for data in [
+        Value::Null,
+        json!([]),
+        json!({}),
+        json!([{}]),
+        json!([{ "type": 1 }]),
+        json!("x"),
+    ] {
         assert!(telling.frame("messages", data.clone()).is_empty(), "{data}");
         assert!(telling.frame("metadata", data).is_empty());
     }

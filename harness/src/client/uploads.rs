@@ -15,7 +15,8 @@ use crate::ids::ThreadId;
 use crate::runtime::actor_context::effective_user_id;
 use crate::sandbox::{Root, ThreadFiles};
 use crate::uploads::{
-    ComingUpload, UploadBatch, UploadError, UploadLimits, UploadList, UploadRemoved, Uploaded, UploadedFile, list, place_named, remove,
+    ComingUpload, UploadBatch, UploadError, UploadLimits, UploadList, UploadRemoved, Uploaded,
+    UploadedFile, list, place_named, remove,
 };
 
 /// How much is read at a time, in bytes.
@@ -28,7 +29,11 @@ impl Client {
     /// # Errors
     /// [`ClientError::NotFound`], [`ClientError::NotAFile`] (also for directories), [`ClientError::Absent`], and [`UploadError`] for what
     /// goes beyond a limit.
-    pub async fn upload_files<P: AsRef<Path>>(&self, thread: &ThreadId, paths: &[P]) -> Result<Uploaded, ClientError> {
+    pub async fn upload_files<P: AsRef<Path>>(
+        &self,
+        thread: &ThreadId,
+        paths: &[P],
+    ) -> Result<Uploaded, ClientError> {
         let user = effective_user_id();
         let files = self.installation.files()?.thread(&user, thread);
         let config = self.uploads_config();
@@ -47,9 +52,16 @@ impl Client {
                 batch.add(whole);
             }
         }
-        let reader = self.installation.documents.as_deref().filter(|_| config.auto_convert_documents);
+        let reader = self
+            .installation
+            .documents
+            .as_deref()
+            .filter(|_| config.auto_convert_documents);
         let mut uploaded = batch.appear(&user, thread, reader).await?;
-        uploaded.files.iter_mut().for_each(|file| on_host(&files, file));
+        uploaded
+            .files
+            .iter_mut()
+            .for_each(|file| on_host(&files, file));
         Ok(uploaded)
     }
 
@@ -58,9 +70,15 @@ impl Client {
     /// # Errors
     /// [`ClientError::Absent`], and when the disk cannot be read.
     pub async fn list_uploads(&self, thread: &ThreadId) -> Result<UploadList, ClientError> {
-        let files = self.installation.files()?.thread(&effective_user_id(), thread);
+        let files = self
+            .installation
+            .files()?
+            .thread(&effective_user_id(), thread);
         let mut uploads = list(&files, thread).await.map_err(UploadError::from)?;
-        uploads.files.iter_mut().for_each(|file| on_host(&files, file));
+        uploads
+            .files
+            .iter_mut()
+            .for_each(|file| on_host(&files, file));
         Ok(uploads)
     }
 
@@ -69,30 +87,53 @@ impl Client {
     /// # Errors
     /// [`UploadError::InvalidName`] for a name with a way in it, [`UploadError::NotFound`], [`UploadError::NotAFile`], and as
     /// [`list_uploads`](Self::list_uploads).
-    pub async fn delete_upload(&self, thread: &ThreadId, filename: &str) -> Result<UploadRemoved, ClientError> {
-        let files = self.installation.files()?.thread(&effective_user_id(), thread);
+    pub async fn delete_upload(
+        &self,
+        thread: &ThreadId,
+        filename: &str,
+    ) -> Result<UploadRemoved, ClientError> {
+        let files = self
+            .installation
+            .files()?
+            .thread(&effective_user_id(), thread);
         Ok(remove(&files, &place_named(filename)?).await?)
     }
 
     /// The configuration's, or what is usual.
     fn uploads_config(&self) -> UploadsConfig {
-        self.installation.config().map(|config| config.uploads.clone()).unwrap_or_default()
+        self.installation
+            .config()
+            .map(|config| config.uploads.clone())
+            .unwrap_or_default()
     }
 }
 
 /// A file of the host with the name that it goes by.
 async fn named(path: PathBuf) -> Result<(std::fs::File, String, PathBuf), ClientError> {
     let file = host_file::open(path.clone()).await?;
-    let name = path.file_name().and_then(OsStr::to_str).ok_or(UploadError::InvalidName)?.to_owned();
+    let name = path
+        .file_name()
+        .and_then(OsStr::to_str)
+        .ok_or(UploadError::InvalidName)?
+        .to_owned();
     Ok((file, name, path))
 }
 
-async fn copied(mut from: File, to: ComingUpload, batch: &mut UploadBatch, path: PathBuf) -> Result<ComingUpload, ClientError> {
+async fn copied(
+    mut from: File,
+    to: ComingUpload,
+    batch: &mut UploadBatch,
+    path: PathBuf,
+) -> Result<ComingUpload, ClientError> {
     let (mut to, mut piece) = (to, vec![0; PIECE]);
     loop {
         match from.read(&mut piece).await {
             Ok(0) => return Ok(to),
-            Ok(read) => to = batch.write(to, Bytes::copy_from_slice(&piece[..read])).await?,
+            Ok(read) => {
+                to = batch
+                    .write(to, Bytes::copy_from_slice(&piece[..read]))
+                    .await?
+            }
             Err(source) => return Err(ClientError::Unreadable { path, source }),
         }
     }
@@ -102,5 +143,8 @@ async fn copied(mut from: File, to: ComingUpload, batch: &mut UploadBatch, path:
 fn on_host(files: &ThreadFiles, file: &mut UploadedFile) {
     let folder = files.blocking().dirs().host_path(Root::Uploads);
     file.path = folder.join(&file.filename).display().to_string();
-    file.markdown_path = file.markdown_file.as_ref().map(|name| folder.join(name).display().to_string());
+    file.markdown_path = file
+        .markdown_file
+        .as_ref()
+        .map(|name| folder.join(name).display().to_string());
 }

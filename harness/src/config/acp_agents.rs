@@ -46,7 +46,11 @@ impl AcpAgentConfig {
             check.not_blank("description", &self.description);
             check.within("timeout_seconds", self.timeout_seconds, 1..=LONGEST_SECONDS);
             check.under("env", |check| {
-                for name in self.env.keys().filter(|name| name.is_empty() || name.contains(['=', '\0'])) {
+                for name in self
+                    .env
+                    .keys()
+                    .filter(|name| name.is_empty() || name.contains(['=', '\0']))
+                {
                     check.refuse(name, "no name of a variable", "a name without `=`");
                 }
             });

@@ -26,6 +26,8 @@ pub struct LocalAuthConfig {
 
 impl Default for LocalAuthConfig {
     fn default() -> Self {
-        Self { allow_registration: true }
+        Self {
+            allow_registration: true,
+        }
     }
 }

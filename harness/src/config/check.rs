@@ -16,7 +16,13 @@ pub struct Violation {
 
 impl Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "`{}` is {}, allowed: {}", dotted(&self.path), self.found, self.allowed)
+        write!(
+            f,
+            "`{}` is {}, allowed: {}",
+            dotted(&self.path),
+            self.found,
+            self.allowed
+        )
     }
 }
 
@@ -53,14 +59,24 @@ impl Checker {
     }
 
     /// Demands that `value` lies in `range`.
-    pub(super) fn within<T: PartialOrd + Display>(&mut self, key: &str, value: T, range: impl RangeBounds<T>) {
+    pub(super) fn within<T: PartialOrd + Display>(
+        &mut self,
+        key: &str,
+        value: T,
+        range: impl RangeBounds<T>,
+    ) {
         if !range.contains(&value) {
             self.refuse(key, value, describe(&range));
         }
     }
 
     /// As [`Checker::within`], where an absent value is fine.
-    pub(super) fn within_if_set<T: PartialOrd + Display + Copy>(&mut self, key: &str, value: Option<T>, range: impl RangeBounds<T>) {
+    pub(super) fn within_if_set<T: PartialOrd + Display + Copy>(
+        &mut self,
+        key: &str,
+        value: Option<T>,
+        range: impl RangeBounds<T>,
+    ) {
         if let Some(value) = value {
             self.within(key, value, range);
         }
@@ -84,7 +100,11 @@ impl Checker {
     pub(super) fn refuse(&mut self, key: &str, found: impl Display, allowed: impl Display) {
         let mut path = self.path.clone();
         path.push(key.to_owned());
-        self.violations.push(Violation { path, found: found.to_string(), allowed: allowed.to_string() });
+        self.violations.push(Violation {
+            path,
+            found: found.to_string(),
+            allowed: allowed.to_string(),
+        });
     }
 
     /// What was found, in the order of the checks.
@@ -125,7 +145,11 @@ mod tests {
             check.positive("pause", f64::NAN);
         });
         check.within_if_set("limit", Some(0), 1..);
-        let texts: Vec<String> = check.into_violations().iter().map(Violation::to_string).collect();
+        let texts: Vec<String> = check
+            .into_violations()
+            .iter()
+            .map(Violation::to_string)
+            .collect();
         assert_eq!(
             texts,
             [

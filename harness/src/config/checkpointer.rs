@@ -30,7 +30,11 @@ pub struct ThreadTtlConfig {
 
 impl Default for ThreadTtlConfig {
     fn default() -> Self {
-        Self { strategy: "delete".to_owned(), default_ttl: None, sweep_interval_minutes: 5 }
+        Self {
+            strategy: "delete".to_owned(),
+            default_ttl: None,
+            sweep_interval_minutes: 5,
+        }
     }
 }
 
@@ -51,7 +55,11 @@ impl CheckpointerConfig {
                 check.refuse("strategy", &self.ttl.strategy, "delete or keep_latest");
             }
             check.within_if_set("default_ttl", self.ttl.default_ttl, 1..=LONGEST_MINUTES);
-            check.within("sweep_interval_minutes", self.ttl.sweep_interval_minutes, 1..=1440);
+            check.within(
+                "sweep_interval_minutes",
+                self.ttl.sweep_interval_minutes,
+                1..=1440,
+            );
         });
     }
 }

@@ -9,12 +9,19 @@ fn parse(value: Value) -> AppConfig {
 }
 
 fn complaints(value: Value) -> Vec<String> {
-    parse(value).violations().iter().map(Violation::to_string).collect()
+    parse(value)
+        .violations()
+        .iter()
+        .map(Violation::to_string)
+        .collect()
 }
 
 #[test]
 fn an_empty_configuration_equals_the_defaults_and_is_valid() {
-    assert_eq!(format!("{:?}", parse(json!({}))), format!("{:?}", AppConfig::default()));
+    assert_eq!(
+        format!("{:?}", parse(json!({}))),
+        format!("{:?}", AppConfig::default())
+    );
     assert!(AppConfig::default().violations().is_empty());
 }
 
@@ -32,21 +39,54 @@ fn provider_keys_stay_beside_the_typed_ones() {
 #[test]
 fn bounds_are_enforced_with_the_key_and_what_is_allowed() {
     let cases = [
-        (json!({"title": {"max_words": 21}}), "`title.max_words` is 21, allowed: 1 to 20"),
-        (json!({"title": {"max_chars": 9}}), "`title.max_chars` is 9, allowed: 10 to 200"),
-        (json!({"suggestions": {"max_suggestions": 6}}), "`suggestions.max_suggestions` is 6, allowed: 1 to 5"),
-        (json!({"max_recursion_limit": 0}), "`max_recursion_limit` is 0, allowed: at least 1"),
-        (json!({"run_ownership": {"lease_seconds": 4}}), "`run_ownership.lease_seconds` is 4, allowed: at least 5"),
-        (json!({"llm_call": {"retry_max_attempts": 0}}), "`llm_call.retry_max_attempts` is 0, allowed: at least 1"),
-        (json!({"sandbox": {"replicas": 0}}), "`sandbox.replicas` is 0, allowed: at least 1"),
-        (json!({"sandbox": {"acquire_timeout": 0}}), "`sandbox.acquire_timeout` is 0, allowed: at least 1"),
-        (json!({"sandbox": {"ownership": {"ttl_multiplier": 1.5}}}), "`sandbox.ownership.ttl_multiplier` is 1.5, allowed: at least 2"),
-        (json!({"memory": {"shutdown_flush_timeout_seconds": 301}}), "`memory.shutdown_flush_timeout_seconds` is 301, allowed: 1 to 300"),
+        (
+            json!({"title": {"max_words": 21}}),
+            "`title.max_words` is 21, allowed: 1 to 20",
+        ),
+        (
+            json!({"title": {"max_chars": 9}}),
+            "`title.max_chars` is 9, allowed: 10 to 200",
+        ),
+        (
+            json!({"suggestions": {"max_suggestions": 6}}),
+            "`suggestions.max_suggestions` is 6, allowed: 1 to 5",
+        ),
+        (
+            json!({"max_recursion_limit": 0}),
+            "`max_recursion_limit` is 0, allowed: at least 1",
+        ),
+        (
+            json!({"run_ownership": {"lease_seconds": 4}}),
+            "`run_ownership.lease_seconds` is 4, allowed: at least 5",
+        ),
+        (
+            json!({"llm_call": {"retry_max_attempts": 0}}),
+            "`llm_call.retry_max_attempts` is 0, allowed: at least 1",
+        ),
+        (
+            json!({"sandbox": {"replicas": 0}}),
+            "`sandbox.replicas` is 0, allowed: at least 1",
+        ),
+        (
+            json!({"sandbox": {"acquire_timeout": 0}}),
+            "`sandbox.acquire_timeout` is 0, allowed: at least 1",
+        ),
+        (
+            json!({"sandbox": {"ownership": {"ttl_multiplier": 1.5}}}),
+            "`sandbox.ownership.ttl_multiplier` is 1.5, allowed: at least 2",
+        ),
+        (
+            json!({"memory": {"shutdown_flush_timeout_seconds": 301}}),
+            "`memory.shutdown_flush_timeout_seconds` is 301, allowed: 1 to 300",
+        ),
         (
             json!({"summarization": {"trigger": [{"type": "fraction", "value": 2}]}}),
             "`summarization.trigger[0].value` is 2, allowed: a share above 0 and up to 1",
         ),
-        (json!({"database": {"pool_recycle": 0}}), "`database.pool_recycle` is 0, allowed: at least 1"),
+        (
+            json!({"database": {"pool_recycle": 0}}),
+            "`database.pool_recycle` is 0, allowed: at least 1",
+        ),
         (
             json!({"database": {"checkpoint_delta": {"snapshot_frequency": 0}}}),
             "`database.checkpoint_delta.snapshot_frequency` is 0, allowed: at least 1",
@@ -75,7 +115,10 @@ fn bounds_are_enforced_with_the_key_and_what_is_allowed() {
             json!({"models": [{"name": "a", "use": "u", "model": "m", "pricing": {"output_per_million": -1}}]}),
             "`models[0].pricing.output_per_million` is -1, allowed: at least 0",
         ),
-        (json!({"runs": {"idle_limit_seconds": 0}}), "`runs.idle_limit_seconds` is 0, allowed: at least 1"),
+        (
+            json!({"runs": {"idle_limit_seconds": 0}}),
+            "`runs.idle_limit_seconds` is 0, allowed: at least 1",
+        ),
     ];
     for (value, expected) in cases {
         assert_eq!(complaints(value), [expected]);
@@ -107,22 +150,39 @@ fn an_entry_with_a_missing_variable_is_refused_by_name() {
         config.models[0].require_resolved().unwrap_err().to_string(),
         "model `big` needs the environment variable BIG_KEY (key `api_key`), which is not set"
     );
-    assert!(ModelConfig::new("s", "scripted", "s").require_resolved().is_ok());
+    assert!(
+        ModelConfig::new("s", "scripted", "s")
+            .require_resolved()
+            .is_ok()
+    );
 }
 
 #[test]
 fn log_levels_are_read_in_any_case() {
-    for (text, level) in [("INFO", LogLevel::Info), ("Warning", LogLevel::Warning), ("critical", LogLevel::Error)] {
+    for (text, level) in [
+        ("INFO", LogLevel::Info),
+        ("Warning", LogLevel::Warning),
+        ("critical", LogLevel::Error),
+    ] {
         assert_eq!(parse(json!({"log_level": text})).log_level, level);
     }
 }
 
 #[test]
 fn only_a_journal_in_the_database_can_be_forgotten_by_days() {
-    let said = |backend: &str| complaints(json!({ "retention": { "run_event_days": 30 }, "run_events": { "backend": backend } }));
+    let said = |backend: &str| {
+        complaints(
+            json!({ "retention": { "run_event_days": 30 }, "run_events": { "backend": backend } }),
+        )
+    };
     assert_eq!(said("db"), [""; 0]);
     for backend in ["jsonl", "memory"] {
         let said = said(backend);
-        assert!(said.len() == 1 && said[0].contains("run_event_days") && said[0].contains("run_events.backend"), "{said:?}");
+        assert!(
+            said.len() == 1
+                && said[0].contains("run_event_days")
+                && said[0].contains("run_events.backend"),
+            "{said:?}"
+        );
     }
 }

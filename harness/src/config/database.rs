@@ -77,18 +77,34 @@ impl DatabaseConfig {
     pub(super) fn check(&self, check: &mut Checker) {
         check.within("pool_size", self.pool_size, 1..);
         check.within("pool_recycle", self.pool_recycle, 1..);
-        check.within("disk_reserve_mb", self.disk_reserve_mb, 0..=LARGEST_RESERVE_MB);
+        check.within(
+            "disk_reserve_mb",
+            self.disk_reserve_mb,
+            0..=LARGEST_RESERVE_MB,
+        );
         if let Some(seconds) = self.command_timeout {
             check.positive("command_timeout", seconds);
         }
         if self.backend == DatabaseBackend::Postgres && self.postgres_url.is_none() {
-            check.refuse("postgres_url", "empty", "an address, since `backend` is postgres");
+            check.refuse(
+                "postgres_url",
+                "empty",
+                "an address, since `backend` is postgres",
+            );
         }
         check.under("checkpoint_delta", |check| {
-            check.within("snapshot_frequency", self.checkpoint_delta.snapshot_frequency, 1..);
+            check.within(
+                "snapshot_frequency",
+                self.checkpoint_delta.snapshot_frequency,
+                1..,
+            );
         });
         check.under("checkpoint_graph_cache", |check| {
-            check.within("accessor_graph_max", self.checkpoint_graph_cache.accessor_graph_max, 1..);
+            check.within(
+                "accessor_graph_max",
+                self.checkpoint_graph_cache.accessor_graph_max,
+                1..,
+            );
         });
     }
 }
@@ -130,7 +146,9 @@ pub struct CheckpointDeltaConfig {
 
 impl Default for CheckpointDeltaConfig {
     fn default() -> Self {
-        Self { snapshot_frequency: 10 }
+        Self {
+            snapshot_frequency: 10,
+        }
     }
 }
 
@@ -145,7 +163,9 @@ pub struct CheckpointGraphCacheConfig {
 
 impl Default for CheckpointGraphCacheConfig {
     fn default() -> Self {
-        Self { accessor_graph_max: 64 }
+        Self {
+            accessor_graph_max: 64,
+        }
     }
 }
 
@@ -170,7 +190,13 @@ pub struct CheckpointCacheConfig {
 
 impl Default for CheckpointCacheConfig {
     fn default() -> Self {
-        Self { kind: CheckpointCacheKind::Memory, max_entries: 128, redis_url: None, ttl_seconds: 86_400, key_prefix: String::new() }
+        Self {
+            kind: CheckpointCacheKind::Memory,
+            max_entries: 128,
+            redis_url: None,
+            ttl_seconds: 86_400,
+            key_prefix: String::new(),
+        }
     }
 }
 

@@ -34,7 +34,11 @@ impl Extensions {
     }
 
     /// Changes a section; it is made when it is missing or no map.
-    pub fn change_section<T>(&mut self, name: &str, change: impl FnOnce(&mut Map<String, Value>) -> T) -> T {
+    pub fn change_section<T>(
+        &mut self,
+        name: &str,
+        change: impl FnOnce(&mut Map<String, Value>) -> T,
+    ) -> T {
         let slot = self.0.slot(name);
         let mut section = match slot.take() {
             Value::Object(section) => section,
@@ -49,7 +53,11 @@ impl Extensions {
     pub fn overlaid(&self, over: &Map<String, Value>) -> Self {
         let mut all = self.clone();
         for (name, value) in over {
-            let name = if name == "mcp_servers" { MCP_SERVERS } else { name };
+            let name = if name == "mcp_servers" {
+                MCP_SERVERS
+            } else {
+                name
+            };
             all.0.insert(name, value.clone());
         }
         all
@@ -57,7 +65,13 @@ impl Extensions {
 
     /// The same with each `$VARIABLE` replaced by its value, by nothing when it has none.
     pub fn resolved(&self, variable: impl Fn(&str) -> Option<String>) -> Self {
-        Self(self.0.iter().map(|(name, value)| (name.clone(), resolve(value, &variable))).collect::<Map<_, _>>().into())
+        Self(
+            self.0
+                .iter()
+                .map(|(name, value)| (name.clone(), resolve(value, &variable)))
+                .collect::<Map<_, _>>()
+                .into(),
+        )
     }
 
     /// Whether a skill is on; nothing when it is not mentioned.
@@ -67,9 +81,11 @@ impl Extensions {
 
     /// Switches a skill.
     pub fn switch_skill(&mut self, name: &str, enabled: bool) {
-        self.change_section(SKILLS, |skills| match skills.entry(name).or_insert(Value::Null) {
-            Value::Object(state) => drop(state.insert("enabled".to_owned(), enabled.into())),
-            other => *other = serde_json::json!({ "enabled": enabled }),
+        self.change_section(SKILLS, |skills| {
+            match skills.entry(name).or_insert(Value::Null) {
+                Value::Object(state) => drop(state.insert("enabled".to_owned(), enabled.into())),
+                other => *other = serde_json::json!({ "enabled": enabled }),
+            }
         });
     }
 }
@@ -114,7 +130,10 @@ pub enum ExtensionsError {
 impl ExtensionsFile {
     /// The file at this path.
     pub fn at(path: impl Into<PathBuf>) -> Self {
-        Self { path: path.into(), last_read: Mutex::default() }
+        Self {
+            path: path.into(),
+            last_read: Mutex::default(),
+        }
     }
 
     /// Where it lies.
@@ -152,12 +171,22 @@ impl ExtensionsFile {
     ///
     /// # Errors
     /// As [`load`](Self::load), and [`ExtensionsError::Unwritable`].
-    pub fn edit<T, E: From<ExtensionsError>>(&self, change: impl FnOnce(&mut Extensions) -> Result<T, E>) -> Result<T, E> {
+    pub fn edit<T, E: From<ExtensionsError>>(
+        &self,
+        change: impl FnOnce(&mut Extensions) -> Result<T, E>,
+    ) -> Result<T, E> {
         // A link stays, and what it leads to is replaced.
         let target = fs::canonicalize(&self.path).unwrap_or_else(|_| self.path.clone());
-        let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let folder = target
+            .parent()
+            .filter(|folder| !folder.as_os_str().is_empty())
+            .unwrap_or(Path::new("."));
         let _turn = hold_folder(folder).map_err(|error| self.unwritable(error))?;
-        let mut extensions = if target.exists() { self.read()?.1 } else { Extensions::default() };
+        let mut extensions = if target.exists() {
+            self.read()?.1
+        } else {
+            Extensions::default()
+        };
         let given = change(&mut extensions)?;
         replace(&target, folder, &extensions.0).map_err(|error| self.unwritable(error))?;
         Ok(given)
@@ -175,21 +204,34 @@ impl ExtensionsFile {
         if text.len() as u64 > MAX_BYTES {
             return Err(self.unreadable(io::ErrorKind::FileTooLarge.into()));
         }
-        let map = serde_json::from_str::<Map<String, Value>>(&text)
-            .map_err(|error| ExtensionsError::Invalid { file: self.name(), reason: error.to_string() })?;
+        let map = serde_json::from_str::<Map<String, Value>>(&text).map_err(|error| {
+            ExtensionsError::Invalid {
+                file: self.name(),
+                reason: error.to_string(),
+            }
+        })?;
         Ok((signature, Extensions(map.into())))
     }
 
     fn name(&self) -> String {
-        self.path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+        self.path
+            .file_name()
+            .map(|name| name.to_string_lossy().into_owned())
+            .unwrap_or_default()
     }
 
     fn unreadable(&self, source: io::Error) -> ExtensionsError {
-        ExtensionsError::Unreadable { file: self.name(), source }
+        ExtensionsError::Unreadable {
+            file: self.name(),
+            source,
+        }
     }
 
     fn unwritable(&self, source: io::Error) -> ExtensionsError {
-        ExtensionsError::Unwritable { file: self.name(), source }
+        ExtensionsError::Unwritable {
+            file: self.name(),
+            source,
+        }
     }
 }
 
@@ -214,7 +256,11 @@ fn resolve(value: &Value, variable: &impl Fn(&str) -> Option<String>) -> Value {
             None => value.clone(),
         },
         Value::Array(items) => items.iter().map(|item| resolve(item, variable)).collect(),
-        Value::Object(map) => Value::Object(map.iter().map(|(key, value)| (key.clone(), resolve(value, variable))).collect()),
+        Value::Object(map) => Value::Object(
+            map.iter()
+                .map(|(key, value)| (key.clone(), resolve(value, variable)))
+                .collect(),
+        ),
         other => other.clone(),
     }
 }

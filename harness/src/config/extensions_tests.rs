@@ -26,14 +26,16 @@ fn a_missing_file_says_nothing_and_the_first_change_makes_it() {
     assert_eq!(file.load().unwrap().skill_state("any"), None);
     switch(&file, "any", false);
     assert_eq!(file.load().unwrap().skill_state("any"), Some(false));
-    assert_eq!(fs::metadata(file.path()).unwrap().permissions().mode() & 0o777, 0o600);
+    assert_eq!(
+        fs::metadata(file.path()).unwrap().permissions().mode() & 0o777,
+        0o600
+    );
 }
 
 #[test]
 fn a_change_keeps_what_it_does_not_touch() {
     let (_folder, file) = fresh();
-    let before =
-        json!({"zebra": [1], "mcpServers": {"a": {"env": {"K": "$KEY"}}}, "skills": {"s": {"enabled": true, "note": "mine"}, "odd": 5}});
+    let before = json!({"zebra": [1], "mcpServers": {"a": {"env": {"K": "$KEY"}}}, "skills": {"s": {"enabled": true, "note": "mine"}, "odd": 5}});
     fs::write(file.path(), before.to_string()).unwrap();
     fs::set_permissions(file.path(), fs::Permissions::from_mode(0o640)).unwrap();
     switch(&file, "s", false);
@@ -42,7 +44,10 @@ fn a_change_keeps_what_it_does_not_touch() {
     let mut wanted = before.clone();
     wanted["skills"] = json!({"s": {"enabled": false, "note": "mine"}, "odd": {"enabled": false}});
     assert_eq!(after, wanted);
-    assert_eq!(fs::metadata(file.path()).unwrap().permissions().mode() & 0o777, 0o640);
+    assert_eq!(
+        fs::metadata(file.path()).unwrap().permissions().mode() & 0o777,
+        0o640
+    );
 }
 
 #[test]
@@ -62,7 +67,10 @@ fn what_is_not_a_map_is_refused_with_its_place_and_stays() {
     for bad in ["[]", "{\"skills\": ", "", "\u{0}"] {
         fs::write(file.path(), bad).unwrap();
         let error = file.load().unwrap_err().to_string();
-        assert!(error.starts_with("extensions_config.json is not usable: ") && error.contains("line"), "{error}");
+        assert!(
+            error.starts_with("extensions_config.json is not usable: ") && error.contains("line"),
+            "{error}"
+        );
         assert!(file.edit(|_| Ok::<_, ExtensionsError>(())).is_err());
         assert_eq!(fs::read_to_string(file.path()).unwrap(), bad);
     }
@@ -93,10 +101,21 @@ fn changes_of_several_at_once_are_all_there() {
 
 #[test]
 fn the_configuration_wins_over_the_file_and_variables_are_filled_in() {
-    let file = Extensions(json!({"skills": {"a": {"enabled": true}}, "mcpServers": {}}).as_object().unwrap().clone().into());
+    let file = Extensions(
+        json!({"skills": {"a": {"enabled": true}}, "mcpServers": {}})
+            .as_object()
+            .unwrap()
+            .clone()
+            .into(),
+    );
     let over = json!({"mcp_servers": {"s": {"env": {"A": "$SET", "B": "$UNSET", "C": "plain"}}}});
-    let all = file.overlaid(over.as_object().unwrap()).resolved(|name| (name == "SET").then(|| "value".to_owned()));
-    assert_eq!(all.section(MCP_SERVERS).unwrap()["s"]["env"], json!({"A": "value", "B": "", "C": "plain"}));
+    let all = file
+        .overlaid(over.as_object().unwrap())
+        .resolved(|name| (name == "SET").then(|| "value".to_owned()));
+    assert_eq!(
+        all.section(MCP_SERVERS).unwrap()["s"]["env"],
+        json!({"A": "value", "B": "", "C": "plain"})
+    );
     assert!(all.section(SKILLS).unwrap().contains_key("a"));
     assert!(!format!("{all:?}").contains("value"));
 }

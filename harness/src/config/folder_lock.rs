@@ -8,7 +8,9 @@ use std::path::Path;
 pub(crate) fn hold_folder(folder: &Path) -> io::Result<File> {
     fs::create_dir_all(folder)?;
     let folder = File::open(folder)?;
-    rustix::io::retry_on_intr(|| rustix::fs::flock(&folder, rustix::fs::FlockOperation::LockExclusive))?;
+    rustix::io::retry_on_intr(|| {
+        rustix::fs::flock(&folder, rustix::fs::FlockOperation::LockExclusive)
+    })?;
     Ok(folder)
 }
 
@@ -16,7 +18,12 @@ pub(crate) fn hold_folder(folder: &Path) -> io::Result<File> {
 #[cfg(feature = "http")]
 pub(crate) fn try_hold_folder(folder: &Path) -> io::Result<Option<File>> {
     let folder = File::open(folder)?;
-    match rustix::io::retry_on_intr(|| rustix::fs::flock(&folder, rustix::fs::FlockOperation::NonBlockingLockExclusive)) {
+    match rustix::io::retry_on_intr(|| {
+        rustix::fs::flock(
+            &folder,
+            rustix::fs::FlockOperation::NonBlockingLockExclusive,
+        )
+    }) {
         Ok(()) => Ok(Some(folder)),
         Err(rustix::io::Errno::WOULDBLOCK) => Ok(None),
         Err(error) => Err(error.into()),

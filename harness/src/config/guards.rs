@@ -76,7 +76,10 @@ pub struct SafetyFinishReasonConfig {
 
 impl Default for SafetyFinishReasonConfig {
     fn default() -> Self {
-        Self { enabled: true, extra: OpenKeys::default() }
+        Self {
+            enabled: true,
+            extra: OpenKeys::default(),
+        }
     }
 }
 
@@ -110,15 +113,24 @@ pub struct GuardrailProviderConfig {
 
 impl Default for GuardrailsConfig {
     fn default() -> Self {
-        Self { enabled: false, fail_closed: true, passport: None, provider: None }
+        Self {
+            enabled: false,
+            fail_closed: true,
+            passport: None,
+            provider: None,
+        }
     }
 }
 
 impl GuardrailsConfig {
     pub(super) fn check(&self, check: &mut Checker) {
         match &self.provider {
-            None if self.enabled => check.refuse("provider", "absent", "a provider, since `enabled` is true"),
-            Some(provider) => check.under("provider", |check| check.not_blank("use", &provider.kind)),
+            None if self.enabled => {
+                check.refuse("provider", "absent", "a provider, since `enabled` is true")
+            }
+            Some(provider) => {
+                check.under("provider", |check| check.not_blank("use", &provider.kind))
+            }
             None => {}
         }
     }

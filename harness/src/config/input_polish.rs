@@ -19,7 +19,11 @@ pub struct InputPolishConfig {
 
 impl Default for InputPolishConfig {
     fn default() -> Self {
-        Self { enabled: true, max_chars: 4000, model_name: None }
+        Self {
+            enabled: true,
+            max_chars: 4000,
+            model_name: None,
+        }
     }
 }
 

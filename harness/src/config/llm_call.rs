@@ -56,7 +56,10 @@ pub struct CircuitBreakerConfig {
 
 impl Default for CircuitBreakerConfig {
     fn default() -> Self {
-        Self { failure_threshold: 5, recovery_timeout_sec: 60 }
+        Self {
+            failure_threshold: 5,
+            recovery_timeout_sec: 60,
+        }
     }
 }
 

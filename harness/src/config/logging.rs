@@ -51,7 +51,9 @@ impl TryFrom<String> for LogLevel {
             "info" => Ok(Self::Info),
             "warn" | "warning" => Ok(Self::Warning),
             "error" | "critical" | "fatal" => Ok(Self::Error),
-            _ => Err(format!("found \"{text}\", expected one of trace, debug, info, warning, error, critical")),
+            _ => Err(format!(
+                "found \"{text}\", expected one of trace, debug, info, warning, error, critical"
+            )),
         }
     }
 }

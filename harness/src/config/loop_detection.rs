@@ -57,7 +57,10 @@ impl Default for LoopDetectionConfig {
 impl LoopDetectionConfig {
     /// How often the tool of this name may be called.
     pub fn frequency(&self, tool: &str) -> ToolFrequency {
-        let usual = ToolFrequency { warn: self.tool_freq_warn, hard_limit: self.tool_freq_hard_limit };
+        let usual = ToolFrequency {
+            warn: self.tool_freq_warn,
+            hard_limit: self.tool_freq_hard_limit,
+        };
         self.tool_freq_overrides.get(tool).copied().unwrap_or(usual)
     }
 

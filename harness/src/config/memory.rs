@@ -43,7 +43,11 @@ impl Default for MemoryConfig {
 
 impl MemoryConfig {
     pub(super) fn check(&self, check: &mut Checker) {
-        check.within("shutdown_flush_timeout_seconds", self.shutdown_flush_timeout_seconds, 1.0..=300.0);
+        check.within(
+            "shutdown_flush_timeout_seconds",
+            self.shutdown_flush_timeout_seconds,
+            1.0..=300.0,
+        );
     }
 }
 

@@ -54,15 +54,18 @@ use check::Checker;
 pub use check::{Violation, dotted};
 pub use checkpointer::{CheckpointerConfig, ThreadTtlConfig};
 pub use database::{
-    CheckpointCacheConfig, CheckpointCacheKind, CheckpointChannelMode, CheckpointDeltaConfig, CheckpointGraphCacheConfig,
-    DEFAULT_SQLITE_DIR, DatabaseBackend, DatabaseConfig,
+    CheckpointCacheConfig, CheckpointCacheKind, CheckpointChannelMode, CheckpointDeltaConfig,
+    CheckpointGraphCacheConfig, DEFAULT_SQLITE_DIR, DatabaseBackend, DatabaseConfig,
 };
 pub use extensions::{Extensions, ExtensionsError, ExtensionsFile, MCP_SERVERS, SKILLS};
 pub(crate) use file_signature::FileSignature;
 pub(crate) use folder_lock::hold_folder;
 #[cfg(feature = "http")]
 pub(crate) use folder_lock::try_hold_folder;
-pub use guards::{GuardrailProviderConfig, GuardrailsConfig, ReadBeforeWriteConfig, SafetyFinishReasonConfig, TokenBudgetConfig};
+pub use guards::{
+    GuardrailProviderConfig, GuardrailsConfig, ReadBeforeWriteConfig, SafetyFinishReasonConfig,
+    TokenBudgetConfig,
+};
 pub use input_polish::InputPolishConfig;
 pub use llm_call::{CircuitBreakerConfig, LlmCallConfig};
 pub use logging::{LogFormat, LogLevel, LoggingConfig, LoggingEnhanceConfig};
@@ -75,14 +78,16 @@ pub use run_events::{RunEventsBackend, RunEventsConfig};
 pub use run_ownership::{RunOwnershipConfig, RunRecovery};
 pub use runs::RunsConfig;
 pub use sandbox::{
-    OverflowPolicy, SandboxConfig, SandboxLimitsConfig, SandboxNetworkConfig, SandboxOwnershipConfig, SandboxOwnershipKind,
-    VolumeMountConfig,
+    OverflowPolicy, SandboxConfig, SandboxLimitsConfig, SandboxNetworkConfig,
+    SandboxOwnershipConfig, SandboxOwnershipKind, VolumeMountConfig,
 };
 pub use skills::SkillsConfig;
 pub use source::{ConfigSource, Variables};
 pub use store::{EmbedConfig, EmbedEntryConfig, StoreConfig, StoreIndexConfig, StoreTtlConfig};
 pub use stream_bridge::{StreamBridgeConfig, StreamBridgeKind};
-pub use subagents::{CustomSubagentConfig, SubagentBudgetConfig, SubagentOverrideConfig, SubagentsConfig};
+pub use subagents::{
+    CustomSubagentConfig, SubagentBudgetConfig, SubagentOverrideConfig, SubagentsConfig,
+};
 pub use suggestions::SuggestionsConfig;
 pub use summarization::{ContextSize, ContextUnit, SummarizationConfig, Triggers};
 pub use switches::{AgentsApiConfig, TestingConfig, TokenUsageConfig, WebhooksConfig};
@@ -254,7 +259,9 @@ impl AppConfig {
         check.within("max_recursion_limit", self.max_recursion_limit, 1..);
         check.under("models", |check| models::check_all(&self.models, check));
         check.under("tools", |check| tools::check_all(&self.tools, check));
-        check.under("tool_groups", |check| tools::check_groups(&self.tool_groups, check));
+        check.under("tool_groups", |check| {
+            tools::check_groups(&self.tool_groups, check)
+        });
         check.under("sandbox", |check| self.sandbox.check(check));
         check.under("title", |check| self.title.check(check));
         check.under("suggestions", |check| self.suggestions.check(check));
@@ -269,10 +276,16 @@ impl AppConfig {
         check.under("tool_search", |check| self.tool_search.check(check));
         check.under("token_budget", |check| self.token_budget.check(check));
         check.under("subagents", |check| self.subagents.check(check));
-        check.under("acp_agents", |check| self.acp_agents.iter().for_each(|(name, agent)| agent.check(name, check)));
+        check.under("acp_agents", |check| {
+            self.acp_agents
+                .iter()
+                .for_each(|(name, agent)| agent.check(name, check))
+        });
         check.under("guardrails", |check| self.guardrails.check(check));
         check.under("runs", |check| self.runs.check(check));
-        check.under("retention", |check| self.retention.check(self.run_events.backend, check));
+        check.under("retention", |check| {
+            self.retention.check(self.run_events.backend, check)
+        });
         check.under("run_ownership", |check| self.run_ownership.check(check));
         check.under("database", |check| self.database.check(check));
         check.under("checkpointer", |check| self.checkpointer.check(check));

@@ -105,8 +105,17 @@ fn usd() -> String {
 
 impl ModelConfig {
     /// An entry with the three required keys and nothing else.
-    pub fn new(name: impl Into<String>, provider: impl Into<String>, model: impl Into<String>) -> Self {
-        Self { name: name.into(), provider: provider.into(), model: model.into(), ..Self::default() }
+    pub fn new(
+        name: impl Into<String>,
+        provider: impl Into<String>,
+        model: impl Into<String>,
+    ) -> Self {
+        Self {
+            name: name.into(),
+            provider: provider.into(),
+            model: model.into(),
+            ..Self::default()
+        }
     }
 
     /// Refuses an entry that refers to an environment variable without a value.
@@ -124,7 +133,11 @@ impl ModelConfig {
             check.under("pricing", |check| {
                 check.within_if_set("input_per_million", pricing.input_per_million, 0.0..);
                 check.within_if_set("output_per_million", pricing.output_per_million, 0.0..);
-                check.within_if_set("input_cache_hit_per_million", pricing.input_cache_hit_per_million, 0.0..);
+                check.within_if_set(
+                    "input_cache_hit_per_million",
+                    pricing.input_cache_hit_per_million,
+                    0.0..,
+                );
             });
         }
         if let Some(seconds) = self.stream_chunk_timeout {
@@ -143,8 +156,16 @@ pub(super) fn check_all(models: &[ModelConfig], check: &mut Checker) {
                 let found = format!("`{}` for the second time", model.name);
                 check.refuse("name", found, "each name once");
             }
-            for name in model.fallback_models.iter().filter(|name| !known.contains(name.as_str())) {
-                check.refuse("fallback_models", format!("`{name}`"), "names of other entries under `models`");
+            for name in model
+                .fallback_models
+                .iter()
+                .filter(|name| !known.contains(name.as_str()))
+            {
+                check.refuse(
+                    "fallback_models",
+                    format!("`{name}`"),
+                    "names of other entries under `models`",
+                );
             }
         });
     }

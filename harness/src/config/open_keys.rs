@@ -18,14 +18,19 @@ impl OpenKeys {
     /// The text under `key` as a secret; `None` when absent, blank or not text.
     pub fn secret(&self, key: &str) -> Option<SecretString> {
         match self.0.get(key) {
-            Some(Value::String(text)) if !text.is_empty() => Some(SecretString::from(text.as_str())),
+            Some(Value::String(text)) if !text.is_empty() => {
+                Some(SecretString::from(text.as_str()))
+            }
             _ => None,
         }
     }
 
     /// The text under `key`; `None` when absent, blank or not text.
     pub fn text(&self, key: &str) -> Option<&str> {
-        self.0.get(key).and_then(Value::as_str).filter(|text| !text.is_empty())
+        self.0
+            .get(key)
+            .and_then(Value::as_str)
+            .filter(|text| !text.is_empty())
     }
 
     /// Adds or replaces one key, giving back what stood there.

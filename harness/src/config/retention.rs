@@ -26,7 +26,13 @@ pub struct RetentionConfig {
 
 impl Default for RetentionConfig {
     fn default() -> Self {
-        Self { dead_letter_days: 14, run_event_days: None, checkpoints_per_thread: None, checkpoint_days: None, sweep_interval_minutes: 10 }
+        Self {
+            dead_letter_days: 14,
+            run_event_days: None,
+            checkpoints_per_thread: None,
+            checkpoint_days: None,
+            sweep_interval_minutes: 10,
+        }
     }
 }
 
@@ -42,11 +48,26 @@ impl RetentionConfig {
     pub(super) fn check(&self, journal: RunEventsBackend, check: &mut Checker) {
         check.within("dead_letter_days", self.dead_letter_days, 1..=LONGEST_DAYS);
         check.within_if_set("run_event_days", self.run_event_days, 1..=LONGEST_DAYS);
-        if let Some(days) = self.run_event_days.filter(|_| journal != RunEventsBackend::Db) {
-            check.refuse("run_event_days", days, "null, unless `run_events.backend` is `db`: no other journal is looked through");
+        if let Some(days) = self
+            .run_event_days
+            .filter(|_| journal != RunEventsBackend::Db)
+        {
+            check.refuse(
+                "run_event_days",
+                days,
+                "null, unless `run_events.backend` is `db`: no other journal is looked through",
+            );
         }
-        check.within_if_set("checkpoints_per_thread", self.checkpoints_per_thread, 1..=1_000_000);
+        check.within_if_set(
+            "checkpoints_per_thread",
+            self.checkpoints_per_thread,
+            1..=1_000_000,
+        );
         check.within_if_set("checkpoint_days", self.checkpoint_days, 1..=LONGEST_DAYS);
-        check.within("sweep_interval_minutes", self.sweep_interval_minutes, 1..=1440);
+        check.within(
+            "sweep_interval_minutes",
+            self.sweep_interval_minutes,
+            1..=1440,
+        );
     }
 }

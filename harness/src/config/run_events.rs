@@ -17,7 +17,11 @@ pub struct RunEventsConfig {
 
 impl Default for RunEventsConfig {
     fn default() -> Self {
-        Self { backend: RunEventsBackend::Db, max_trace_content: 10_240, track_token_usage: true }
+        Self {
+            backend: RunEventsBackend::Db,
+            max_trace_content: 10_240,
+            track_token_usage: true,
+        }
     }
 }
 

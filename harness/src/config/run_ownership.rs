@@ -34,7 +34,13 @@ pub enum RunRecovery {
 
 impl Default for RunOwnershipConfig {
     fn default() -> Self {
-        Self { lease_seconds: 10, grace_seconds: 10, heartbeat_enabled: false, recovery: RunRecovery::Resume, max_attempts: 3 }
+        Self {
+            lease_seconds: 10,
+            grace_seconds: 10,
+            heartbeat_enabled: false,
+            recovery: RunRecovery::Resume,
+            max_attempts: 3,
+        }
     }
 }
 

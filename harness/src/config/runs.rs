@@ -55,10 +55,26 @@ impl RunsConfig {
     }
 
     pub(super) fn check(&self, check: &mut Checker) {
-        check.within("wall_clock_limit_seconds", self.wall_clock_limit_seconds, 1..);
+        check.within(
+            "wall_clock_limit_seconds",
+            self.wall_clock_limit_seconds,
+            1..,
+        );
         check.within("idle_limit_seconds", self.idle_limit_seconds, 1..);
-        check.within("shutdown_grace_seconds", self.shutdown_grace_seconds, ..3_601);
-        check.within("max_messages_per_request", self.max_messages_per_request as u64, 1..);
-        check.within("max_messages_per_thread", self.max_messages_per_thread as u64, 1..);
+        check.within(
+            "shutdown_grace_seconds",
+            self.shutdown_grace_seconds,
+            ..3_601,
+        );
+        check.within(
+            "max_messages_per_request",
+            self.max_messages_per_request as u64,
+            1..,
+        );
+        check.within(
+            "max_messages_per_thread",
+            self.max_messages_per_thread as u64,
+            1..,
+        );
     }
 }

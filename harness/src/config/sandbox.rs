@@ -109,7 +109,11 @@ impl SandboxConfig {
         check.within_if_set("replicas", self.replicas, 1..);
         check.within("acquire_timeout", self.acquire_timeout, 1..);
         check.within("max_commands", self.max_commands, 1..=1 << 16);
-        check.within_if_set("health_check_skip_seconds", self.health_check_skip_seconds, 0.0..);
+        check.within_if_set(
+            "health_check_skip_seconds",
+            self.health_check_skip_seconds,
+            0.0..,
+        );
         check.within("bash_command_timeout", self.bash_command_timeout, 1..);
         self.network.check(check);
         check.under("limits", |check| self.limits.check(check));
@@ -136,7 +140,10 @@ pub enum SandboxNetworkConfig {
 }
 
 #[derive(Deserialize)]
-#[serde(untagged, expecting = "allowed: false, true, host, or a list of hosts under `allow`")]
+#[serde(
+    untagged,
+    expecting = "allowed: false, true, host, or a list of hosts under `allow`"
+)]
 enum WrittenNetwork {
     Switch(bool),
     Word(String),
@@ -162,7 +169,9 @@ impl TryFrom<WrittenNetwork> for SandboxNetworkConfig {
                 "false" => Ok(Self::None),
                 "true" => Ok(Self::Public),
                 "host" => Ok(Self::Host),
-                _ => Err(format!("'{word}', allowed: false, true, host, or a list of hosts under `allow`")),
+                _ => Err(format!(
+                    "'{word}', allowed: false, true, host, or a list of hosts under `allow`"
+                )),
             },
         }
     }
@@ -212,7 +221,15 @@ pub struct SandboxLimitsConfig {
 
 impl Default for SandboxLimitsConfig {
     fn default() -> Self {
-        Self { processes: 256, memory_mb: 2048, file_mb: 1024, open_files: 1024, cpu_seconds: 3600, scratch_mb: 512, output_mb: 64 }
+        Self {
+            processes: 256,
+            memory_mb: 2048,
+            file_mb: 1024,
+            open_files: 1024,
+            cpu_seconds: 3600,
+            scratch_mb: 512,
+            output_mb: 64,
+        }
     }
 }
 

@@ -28,7 +28,8 @@ impl SkillsConfig {
 impl Default for SkillsConfig {
     fn default() -> Self {
         Self {
-            implementation: "deerflow.skills.storage.local_skill_storage:LocalSkillStorage".to_owned(),
+            implementation: "deerflow.skills.storage.local_skill_storage:LocalSkillStorage"
+                .to_owned(),
             path: None,
             container_path: Self::CONTAINER_PATH.to_owned(),
             deferred_discovery: false,

@@ -36,7 +36,10 @@ fn whole() -> Vec<String> {
 
 /// The embedding model: a name with its provider, or an entry of its own.
 #[derive(Debug, Clone, Deserialize)]
-#[serde(untagged, expecting = "expected `provider:model`, or an entry with `model`")]
+#[serde(
+    untagged,
+    expecting = "expected `provider:model`, or an entry with `model`"
+)]
 #[non_exhaustive]
 pub enum EmbedConfig {
     /// `openai:<model>`, with the key in OPENAI_API_KEY.
@@ -81,7 +84,11 @@ pub struct StoreTtlConfig {
 
 impl Default for StoreTtlConfig {
     fn default() -> Self {
-        Self { default_ttl: None, refresh_on_read: true, sweep_interval_minutes: 60.0 }
+        Self {
+            default_ttl: None,
+            refresh_on_read: true,
+            sweep_interval_minutes: 60.0,
+        }
     }
 }
 
@@ -91,7 +98,11 @@ const LONGEST: f64 = 60.0 * 24.0 * 366.0 * 100.0;
 impl StoreConfig {
     pub(super) fn check(&self, check: &mut Checker) {
         check.under("ttl", |check| {
-            check.within("sweep_interval_minutes", self.ttl.sweep_interval_minutes, 0.01..=LONGEST);
+            check.within(
+                "sweep_interval_minutes",
+                self.ttl.sweep_interval_minutes,
+                0.01..=LONGEST,
+            );
             check.within_if_set("default_ttl", self.ttl.default_ttl, 0.001..=LONGEST);
         });
         if let Some(index) = &self.index {
@@ -118,7 +129,9 @@ mod tests {
     #[test]
     fn a_wrong_embedding_model_is_told_what_it_may_be() {
         for wrong in [json!(5), json!({ "base_url": "http://x" })] {
-            let error = serde_json::from_value::<EmbedConfig>(wrong).unwrap_err().to_string();
+            let error = serde_json::from_value::<EmbedConfig>(wrong)
+                .unwrap_err()
+                .to_string();
             assert_eq!(error, "expected `provider:model`, or an entry with `model`");
         }
     }

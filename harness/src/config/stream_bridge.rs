@@ -44,9 +44,17 @@ impl StreamBridgeConfig {
     pub(super) fn check(&self, check: &mut Checker) {
         check.within("queue_maxsize", self.queue_maxsize, 1..);
         check.within_if_set("max_connections", self.max_connections, 1..);
-        check.within("recovered_stream_cleanup_delay_seconds", self.recovered_stream_cleanup_delay_seconds, 0.0..);
+        check.within(
+            "recovered_stream_cleanup_delay_seconds",
+            self.recovered_stream_cleanup_delay_seconds,
+            0.0..,
+        );
         if self.kind == StreamBridgeKind::Redis && self.redis_url.is_none() {
-            check.refuse("redis_url", "empty", "an address (here or in REDIS_URL), since `type` is redis");
+            check.refuse(
+                "redis_url",
+                "empty",
+                "an address (here or in REDIS_URL), since `type` is redis",
+            );
         }
     }
 }

@@ -179,10 +179,20 @@ impl SubagentsConfig {
         check.within_if_set("max_turns", self.max_turns, 1..);
         check.within("max_total_per_run", self.max_total_per_run, 1..=50);
         check.within("max_running", self.max_running, 1..=100_000);
-        check.under("token_budget", |check| self.token_budget.over(SubagentBudgetConfig::usual(false)).check(check));
-        check.under("agents", |check| self.agents.iter().for_each(|(name, agent)| check.under(name, |check| agent.check(check))));
+        check.under("token_budget", |check| {
+            self.token_budget
+                .over(SubagentBudgetConfig::usual(false))
+                .check(check)
+        });
+        check.under("agents", |check| {
+            self.agents
+                .iter()
+                .for_each(|(name, agent)| check.under(name, |check| agent.check(check)))
+        });
         check.under("custom_agents", |check| {
-            self.custom_agents.iter().for_each(|(name, agent)| check.under(name, |check| agent.check(check)));
+            self.custom_agents
+                .iter()
+                .for_each(|(name, agent)| check.under(name, |check| agent.check(check)));
         });
     }
 }
@@ -195,7 +205,9 @@ impl SubagentOverrideConfig {
             check.not_blank("model", model);
         }
         if let Some(budget) = &self.token_budget {
-            check.under("token_budget", |check| budget.over(SubagentBudgetConfig::usual(false)).check(check));
+            check.under("token_budget", |check| {
+                budget.over(SubagentBudgetConfig::usual(false)).check(check)
+            });
         }
     }
 }

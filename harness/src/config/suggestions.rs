@@ -17,7 +17,10 @@ pub struct SuggestionsConfig {
 
 impl Default for SuggestionsConfig {
     fn default() -> Self {
-        Self { enabled: true, max_suggestions: 3 }
+        Self {
+            enabled: true,
+            max_suggestions: 3,
+        }
     }
 }
 

@@ -35,10 +35,15 @@ impl Default for SummarizationConfig {
             enabled: false,
             model_name: None,
             trigger: None,
-            keep: ContextSize { unit: ContextUnit::Messages, value: 20.0 },
+            keep: ContextSize {
+                unit: ContextUnit::Messages,
+                value: 20.0,
+            },
             trim_tokens_to_summarize: Some(4000),
             summary_prompt: None,
-            skill_file_read_tool_names: ["read_file", "read", "view", "cat"].map(str::to_owned).to_vec(),
+            skill_file_read_tool_names: ["read_file", "read", "view", "cat"]
+                .map(str::to_owned)
+                .to_vec(),
             extra: OpenKeys::default(),
         }
     }
@@ -70,7 +75,10 @@ impl SummarizationConfig {
 
 /// One size or several.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(untagged, expecting = "`{type: tokens|messages|fraction, value: number}` or a list of them")]
+#[serde(
+    untagged,
+    expecting = "`{type: tokens|messages|fraction, value: number}` or a list of them"
+)]
 #[non_exhaustive]
 pub enum Triggers {
     /// A single size.

@@ -23,7 +23,13 @@ pub struct TitleConfig {
 
 impl Default for TitleConfig {
     fn default() -> Self {
-        Self { enabled: true, max_words: 6, max_chars: 60, model_name: None, prompt_template: None }
+        Self {
+            enabled: true,
+            max_words: 6,
+            max_chars: 60,
+            model_name: None,
+            prompt_template: None,
+        }
     }
 }
 

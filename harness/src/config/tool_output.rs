@@ -53,7 +53,11 @@ impl Default for ToolOutputConfig {
 impl ToolOutputConfig {
     /// The longest result of this tool that stays in the conversation; `None` for any length.
     pub fn limit(&self, tool: &str) -> Option<usize> {
-        let limit = self.tool_overrides.get(tool).copied().unwrap_or(self.externalize_min_chars);
+        let limit = self
+            .tool_overrides
+            .get(tool)
+            .copied()
+            .unwrap_or(self.externalize_min_chars);
         (limit > 0 && !self.is_exempt(tool)).then_some(limit)
     }
 

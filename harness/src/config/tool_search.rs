@@ -17,7 +17,10 @@ pub struct ToolSearchConfig {
 
 impl Default for ToolSearchConfig {
     fn default() -> Self {
-        Self { enabled: false, auto_promote_top_k: 3 }
+        Self {
+            enabled: false,
+            auto_promote_top_k: 3,
+        }
     }
 }
 

@@ -13,7 +13,9 @@ pub struct UnresolvedVariable {
 
 /// Refusal to use an entry whose `$VARIABLE` has no value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{kind} `{entry}` needs the environment variable {variable} (key `{key}`), which is not set")]
+#[error(
+    "{kind} `{entry}` needs the environment variable {variable} (key `{key}`), which is not set"
+)]
 pub struct MissingVariable {
     /// `model` or `tool`.
     pub kind: &'static str,
@@ -25,9 +27,18 @@ pub struct MissingVariable {
     pub variable: String,
 }
 
-pub(super) fn require_resolved(kind: &'static str, entry: &str, unresolved: &[UnresolvedVariable]) -> Result<(), MissingVariable> {
+pub(super) fn require_resolved(
+    kind: &'static str,
+    entry: &str,
+    unresolved: &[UnresolvedVariable],
+) -> Result<(), MissingVariable> {
     match unresolved.first() {
         None => Ok(()),
-        Some(first) => Err(MissingVariable { kind, entry: entry.to_owned(), key: first.key.clone(), variable: first.variable.clone() }),
+        Some(first) => Err(MissingVariable {
+            kind,
+            entry: entry.to_owned(),
+            key: first.key.clone(),
+            variable: first.variable.clone(),
+        }),
     }
 }

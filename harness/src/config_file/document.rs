@@ -25,7 +25,10 @@ pub struct Place {
 
 impl From<Location> for Place {
     fn from(location: Location) -> Self {
-        Self { line: location.line(), column: location.column() }
+        Self {
+            line: location.line(),
+            column: location.column(),
+        }
     }
 }
 
@@ -79,7 +82,10 @@ impl Node {
     /// # Errors
     /// As [`read`](Self::read).
     pub fn parse(text: &str) -> Result<Self, SyntaxError> {
-        let empty = || Self { place: Place { line: 1, column: 1 }, content: Content::Map(Vec::new()) };
+        let empty = || Self {
+            place: Place { line: 1, column: 1 },
+            content: Content::Map(Vec::new()),
+        };
         Ok(Self::read(text)?.unwrap_or_else(empty))
     }
 
@@ -94,16 +100,30 @@ impl Node {
             budget: serde_saphyr::budget! { max_depth: MAX_DEPTH, max_events: MAX_EVENTS },
             alias_limits: serde_saphyr::alias_limits! { max_total_replayed_events: MAX_EVENTS },
         };
-        let root: Option<Node> = serde_saphyr::from_str_with_options(text, options).map_err(|error| {
-            let place = error.location().map(Place::from).unwrap_or_default();
-            SyntaxError { place, message: plain_message(&error) }
-        })?;
+        let root: Option<Node> =
+            serde_saphyr::from_str_with_options(text, options).map_err(|error| {
+                let place = error.location().map(Place::from).unwrap_or_default();
+                SyntaxError {
+                    place,
+                    message: plain_message(&error),
+                }
+            })?;
         match root {
-            None | Some(Node { content: Content::Null, .. }) => Ok(None),
-            Some(root @ Node { content: Content::Map(_), .. }) => Ok(Some(root)),
-            Some(Node { place, content }) => {
-                Err(SyntaxError { place, message: format!("the file holds {} where sections belong", content.kind()) })
-            }
+            None
+            | Some(Node {
+                content: Content::Null,
+                ..
+            }) => Ok(None),
+            Some(
+                root @ Node {
+                    content: Content::Map(_),
+                    ..
+                },
+            ) => Ok(Some(root)),
+            Some(Node { place, content }) => Err(SyntaxError {
+                place,
+                message: format!("the file holds {} where sections belong", content.kind()),
+            }),
         }
     }
 
@@ -126,7 +146,10 @@ impl Node {
         for segment in path.iter().map(AsRef::as_ref) {
             let next = match &node.content {
                 Content::Map(_) => node.entry(segment).map(|entry| &entry.value),
-                Content::List(items) => segment.parse().ok().and_then(|index: usize| items.get(index)),
+                Content::List(items) => segment
+                    .parse()
+                    .ok()
+                    .and_then(|index: usize| items.get(index)),
                 _ => None,
             };
             match next {
@@ -145,9 +168,12 @@ impl Node {
             Content::Number(number) => Value::Number(number.clone()),
             Content::Text { text, .. } => Value::String(text.clone()),
             Content::List(items) => Value::Array(items.iter().map(Node::to_json).collect()),
-            Content::Map(entries) => {
-                Value::Object(entries.iter().map(|entry| (entry.key.clone(), entry.value.to_json())).collect::<Map<_, _>>())
-            }
+            Content::Map(entries) => Value::Object(
+                entries
+                    .iter()
+                    .map(|entry| (entry.key.clone(), entry.value.to_json()))
+                    .collect::<Map<_, _>>(),
+            ),
         }
     }
 }
@@ -155,7 +181,10 @@ impl Node {
 impl Content {
     /// Plain text that was written in the file.
     pub(super) fn text(text: impl Into<String>) -> Self {
-        Self::Text { text: text.into(), variable: None }
+        Self::Text {
+            text: text.into(),
+            variable: None,
+        }
     }
 
     fn kind(&self) -> &'static str {
@@ -173,7 +202,10 @@ impl Content {
 impl<'de> Deserialize<'de> for Node {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let spanned = Spanned::<Content>::deserialize(deserializer)?;
-        Ok(Self { place: spanned.referenced.into(), content: spanned.value })
+        Ok(Self {
+            place: spanned.referenced.into(),
+            content: spanned.value,
+        })
     }
 }
 
@@ -213,7 +245,9 @@ impl<'de> Visitor<'de> for ContentVisitor {
     }
 
     fn visit_f64<E: serde::de::Error>(self, value: f64) -> Result<Content, E> {
-        Number::from_f64(value).map(Content::Number).ok_or_else(|| E::custom("a number must be finite"))
+        Number::from_f64(value)
+            .map(Content::Number)
+            .ok_or_else(|| E::custom("a number must be finite"))
     }
 
     fn visit_str<E>(self, text: &str) -> Result<Content, E> {
@@ -246,7 +280,12 @@ impl<'de> Visitor<'de> for ContentVisitor {
                 }
                 None => {
                     positions.insert(key.value.clone(), entries.len());
-                    entries.push(Entry { key: key.value, place, value, replaces: None });
+                    entries.push(Entry {
+                        key: key.value,
+                        place,
+                        value,
+                        replaces: None,
+                    });
                 }
             }
         }

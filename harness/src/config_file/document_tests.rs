@@ -6,27 +6,46 @@ use super::*;
 
 #[test]
 fn every_key_and_value_knows_its_line() {
-    let root = Node::parse("# comment\ntitle:\n  max_words: 99\nmodels:\n  - name: a\n    use: b\n").unwrap();
+    let root =
+        Node::parse("# comment\ntitle:\n  max_words: 99\nmodels:\n  - name: a\n    use: b\n")
+            .unwrap();
     let title = root.entry("title").unwrap();
     assert_eq!(title.place, Place { line: 2, column: 1 });
     let (words, whole) = root.follow(&["title", "max_words"]);
     assert!(whole);
-    assert_eq!(words.place, Place { line: 3, column: 14 });
+    assert_eq!(
+        words.place,
+        Place {
+            line: 3,
+            column: 14
+        }
+    );
     let (name, whole) = root.follow(&["models", "0", "use"]);
     assert!(whole);
-    assert_eq!(name.place, Place { line: 6, column: 10 });
+    assert_eq!(
+        name.place,
+        Place {
+            line: 6,
+            column: 10
+        }
+    );
     assert!(!root.follow(&["models", "1"]).1);
 }
 
 #[test]
 fn values_keep_their_kind() {
-    let root = Node::parse("a: yes\nb: 12\nc: 1.5\nd: ~\ne: \"12\"\nf: [x, {y: z}]\ng: -3\n1: x\n").unwrap();
-    assert_eq!(root.to_json(), json!({"a": true, "b": 12, "c": 1.5, "d": null, "e": "12", "f": ["x", {"y": "z"}], "g": -3, "1": "x"}));
+    let root = Node::parse("a: yes\nb: 12\nc: 1.5\nd: ~\ne: \"12\"\nf: [x, {y: z}]\ng: -3\n1: x\n")
+        .unwrap();
+    assert_eq!(
+        root.to_json(),
+        json!({"a": true, "b": 12, "c": 1.5, "d": null, "e": "12", "f": ["x", {"y": "z"}], "g": -3, "1": "x"})
+    );
 }
 
 #[test]
 fn anchors_and_merge_keys_are_followed() {
-    let root = Node::parse("base: &base {a: 1, b: 2}\nuse: {<<: *base, b: 3}\nlist: *base\n").unwrap();
+    let root =
+        Node::parse("base: &base {a: 1, b: 2}\nuse: {<<: *base, b: 3}\nlist: *base\n").unwrap();
     assert_eq!(root.to_json()["use"], json!({"a": 1, "b": 3}));
     assert_eq!(root.to_json()["list"], json!({"a": 1, "b": 2}));
 }
@@ -51,7 +70,13 @@ fn a_file_without_content_is_an_empty_map() {
 #[test]
 fn a_file_that_is_no_map_is_refused() {
     for text in ["- a\n", "text\n", "5\n"] {
-        assert!(Node::parse(text).unwrap_err().message.contains("where sections belong"), "{text:?}");
+        assert!(
+            Node::parse(text)
+                .unwrap_err()
+                .message
+                .contains("where sections belong"),
+            "{text:?}"
+        );
     }
 }
 
@@ -66,7 +91,9 @@ fn broken_yaml_is_refused_with_its_line() {
 fn a_thousand_levels_are_an_error_and_no_crash() {
     let flow = format!("a: {}{}", "[".repeat(1000), "]".repeat(1000));
     assert!(Node::parse(&flow).is_err());
-    let block: String = (0..1000).map(|depth| format!("{}a:\n", " ".repeat(depth))).collect();
+    let block: String = (0..1000)
+        .map(|depth| format!("{}a:\n", " ".repeat(depth)))
+        .collect();
     assert!(Node::parse(&block).is_err());
     let dashes = format!("a:\n  {}x", "- ".repeat(1000));
     assert!(Node::parse(&dashes).is_err());

@@ -131,5 +131,9 @@ fn colons(place: Place) -> String {
 }
 
 fn lines(problems: &[Problem]) -> String {
-    problems.iter().map(Problem::to_string).collect::<Vec<_>>().join("\n")
+    problems
+        .iter()
+        .map(Problem::to_string)
+        .collect::<Vec<_>>()
+        .join("\n")
 }

@@ -9,7 +9,10 @@ use super::unknown_keys::nearest;
 pub(super) fn explain(error: &figment::Error, root: &Node) -> (Vec<String>, String) {
     let found = |actual: &Actual| match &root.follow(&error.path).0.content {
         // The value itself may be a secret.
-        Content::Text { variable: Some(name), .. } => format!("the value of ${name}"),
+        Content::Text {
+            variable: Some(name),
+            ..
+        } => format!("the value of ${name}"),
         _ => in_words(actual),
     };
     let message = match &error.kind {
@@ -17,7 +20,9 @@ pub(super) fn explain(error: &figment::Error, root: &Node) -> (Vec<String>, Stri
             format!("is {}, allowed: {}", found(actual), expectation(expected))
         }
         Kind::UnknownVariant(word, choices) => {
-            let hint = nearest(word, choices.iter().copied()).map(|meant| format!("; did you mean `{meant}`?")).unwrap_or_default();
+            let hint = nearest(word, choices.iter().copied())
+                .map(|meant| format!("; did you mean `{meant}`?"))
+                .unwrap_or_default();
             let word = found(&Actual::Str(word.clone()));
             format!("is {word}, allowed: {}{hint}", choices.join(", "))
         }

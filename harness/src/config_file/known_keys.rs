@@ -25,11 +25,19 @@ pub(super) fn place(at: &str) -> Option<&'static Place> {
 }
 
 const fn closed(at: &'static str, keys: &'static str) -> Place {
-    Place { at, keys, open: false }
+    Place {
+        at,
+        keys,
+        open: false,
+    }
 }
 
 const fn open(at: &'static str, keys: &'static str) -> Place {
-    Place { at, keys, open: true }
+    Place {
+        at,
+        keys,
+        open: true,
+    }
 }
 
 static PLACES: &[Place] = &[
@@ -45,7 +53,10 @@ static PLACES: &[Place] = &[
     closed("logging", "enhance"),
     closed("logging.enhance", "enabled format"),
     closed("token_usage", "enabled"),
-    closed("token_budget", "enabled max_tokens max_input_tokens max_output_tokens warn_threshold hard_stop_threshold"),
+    closed(
+        "token_budget",
+        "enabled max_tokens max_input_tokens max_output_tokens warn_threshold hard_stop_threshold",
+    ),
     closed("plugins[]", "enabled name package use config required"),
     open(
         "models[]",
@@ -64,15 +75,27 @@ static PLACES: &[Place] = &[
          bash_output_max_chars read_file_output_max_chars ls_output_max_chars bash_command_timeout \
          provisioner_url provisioner_api_key",
     ),
-    closed("sandbox.ownership", "type redis_url renewal_interval_seconds ttl_multiplier key_prefix"),
-    closed("sandbox.limits", "processes memory_mb file_mb open_files cpu_seconds scratch_mb output_mb"),
+    closed(
+        "sandbox.ownership",
+        "type redis_url renewal_interval_seconds ttl_multiplier key_prefix",
+    ),
+    closed(
+        "sandbox.limits",
+        "processes memory_mb file_mb open_files cpu_seconds scratch_mb output_mb",
+    ),
     closed("sandbox.mounts[]", "host_path container_path read_only"),
     open("tools[]", "name group use"),
     open("tool_groups[]", "name"),
     closed("skills", "use path container_path deferred_discovery"),
     closed("skill_scan", "enabled"),
-    closed("skill_evolution", "enabled moderation_model_name security_fail_closed"),
-    open("extensions", "middlewares mcp_servers mcpServers mcpInterceptors skills"),
+    closed(
+        "skill_evolution",
+        "enabled moderation_model_name security_fail_closed",
+    ),
+    open(
+        "extensions",
+        "middlewares mcp_servers mcpServers mcpInterceptors skills",
+    ),
     open(
         "extensions.mcp_servers.*",
         "enabled type command args env url headers oauth description routing tools tool_name_prefix \
@@ -85,8 +108,14 @@ static PLACES: &[Place] = &[
     ),
     closed("extensions.mcp_servers.*.routing", "mode priority keywords"),
     open("extensions.mcp_servers.*.tools.*", "routing"),
-    closed("extensions.mcp_servers.*.tools.*.routing", "mode priority keywords"),
-    closed("extensions.mcp_servers.*.task_toolsets[]", "name submit_tool status_tool cancel_tool"),
+    closed(
+        "extensions.mcp_servers.*.tools.*.routing",
+        "mode priority keywords",
+    ),
+    closed(
+        "extensions.mcp_servers.*.task_toolsets[]",
+        "name submit_tool status_tool cancel_tool",
+    ),
     closed("extensions.skills.*", "enabled"),
     closed(
         "tool_output",
@@ -94,7 +123,10 @@ static PLACES: &[Place] = &[
          fallback_head_chars fallback_tail_chars storage_subdir exempt_tools tool_overrides",
     ),
     closed("tool_search", "enabled auto_promote_top_k"),
-    closed("title", "enabled max_words max_chars model_name prompt_template"),
+    closed(
+        "title",
+        "enabled max_words max_chars model_name prompt_template",
+    ),
     closed(
         "summarization",
         "enabled model_name trigger keep trim_tokens_to_summarize summary_prompt skill_file_read_tool_names \
@@ -110,12 +142,30 @@ static PLACES: &[Place] = &[
          token_counting storage_class",
     ),
     closed("agents_api", "enabled"),
-    closed("acp_agents.*", "command args env description model auto_approve_permissions timeout_seconds"),
-    closed("subagents", "enabled max_running timeout_seconds max_turns max_total_per_run token_budget agents custom_agents"),
-    closed("subagents.token_budget", "enabled max_tokens max_input_tokens max_output_tokens warn_threshold hard_stop_threshold"),
-    closed("subagents.agents.*", "timeout_seconds max_turns model skills token_budget"),
-    closed("subagents.agents.*.token_budget", "enabled max_tokens max_input_tokens max_output_tokens warn_threshold hard_stop_threshold"),
-    closed("subagents.custom_agents.*", "description system_prompt tools disallowed_tools skills model max_turns timeout_seconds"),
+    closed(
+        "acp_agents.*",
+        "command args env description model auto_approve_permissions timeout_seconds",
+    ),
+    closed(
+        "subagents",
+        "enabled max_running timeout_seconds max_turns max_total_per_run token_budget agents custom_agents",
+    ),
+    closed(
+        "subagents.token_budget",
+        "enabled max_tokens max_input_tokens max_output_tokens warn_threshold hard_stop_threshold",
+    ),
+    closed(
+        "subagents.agents.*",
+        "timeout_seconds max_turns model skills token_budget",
+    ),
+    closed(
+        "subagents.agents.*.token_budget",
+        "enabled max_tokens max_input_tokens max_output_tokens warn_threshold hard_stop_threshold",
+    ),
+    closed(
+        "subagents.custom_agents.*",
+        "description system_prompt tools disallowed_tools skills model max_turns timeout_seconds",
+    ),
     closed("guardrails", "enabled fail_closed passport provider"),
     closed("guardrails.provider", "use config"),
     closed("authorization", "enabled fail_closed default_role provider"),
@@ -128,7 +178,10 @@ static PLACES: &[Place] = &[
         "max_concurrent_calls max_answer_bytes retry_max_attempts retry_base_delay_ms retry_cap_delay_ms \
          burst_retry_base_delay_ms",
     ),
-    closed("channel_connections", "enabled require_bound_identity slack telegram discord feishu dingtalk wechat wecom buzz"),
+    closed(
+        "channel_connections",
+        "enabled require_bound_identity slack telegram discord feishu dingtalk wechat wecom buzz",
+    ),
     closed("channel_connections.slack", "enabled"),
     closed("channel_connections.telegram", "enabled bot_username"),
     closed("channel_connections.discord", "enabled"),
@@ -167,7 +220,10 @@ static PLACES: &[Place] = &[
     ),
     closed("database.checkpoint_delta", "snapshot_frequency"),
     closed("database.checkpoint_graph_cache", "accessor_graph_max"),
-    closed("database.checkpoint_cache", "type max_entries redis_url ttl_seconds key_prefix"),
+    closed(
+        "database.checkpoint_cache",
+        "type max_entries redis_url ttl_seconds key_prefix",
+    ),
     closed("run_events", "backend max_trace_content track_token_usage"),
     closed("agent_storage", "backend"),
     closed(
@@ -182,7 +238,10 @@ static PLACES: &[Place] = &[
          result_preview_max_chars",
     ),
     closed("checkpointer", "type connection_string postgres_schema ttl"),
-    closed("checkpointer.ttl", "strategy default_ttl sweep_interval_minutes"),
+    closed(
+        "checkpointer.ttl",
+        "strategy default_ttl sweep_interval_minutes",
+    ),
     closed(
         "stream_bridge",
         "type redis_url queue_maxsize max_connections stream_ttl_seconds \
@@ -192,11 +251,23 @@ static PLACES: &[Place] = &[
     closed("store", "index ttl"),
     closed("store.index", "embed dims fields"),
     closed("store.index.embed", "model base_url api_key timeout"),
-    closed("store.ttl", "default_ttl refresh_on_read sweep_interval_minutes"),
-    closed("retention", "dead_letter_days run_event_days checkpoints_per_thread checkpoint_days sweep_interval_minutes"),
-    closed("run_ownership", "lease_seconds grace_seconds heartbeat_enabled recovery max_attempts"),
+    closed(
+        "store.ttl",
+        "default_ttl refresh_on_read sweep_interval_minutes",
+    ),
+    closed(
+        "retention",
+        "dead_letter_days run_event_days checkpoints_per_thread checkpoint_days sweep_interval_minutes",
+    ),
+    closed(
+        "run_ownership",
+        "lease_seconds grace_seconds heartbeat_enabled recovery max_attempts",
+    ),
     closed("dedupe_storage", "backend"),
-    closed("uploads", "max_files max_file_size max_total_size auto_convert_documents pdf_converter"),
+    closed(
+        "uploads",
+        "max_files max_file_size max_total_size auto_convert_documents pdf_converter",
+    ),
     closed(
         "channels",
         "langgraph_url gateway_url inbound_queue_maxsize max_concurrency shutdown_grace_period_seconds \

@@ -38,7 +38,9 @@ impl Loaded {
     pub fn log(&self) {
         match &self.path {
             Some(path) => tracing::info!(path = %path.display(), "configuration loaded"),
-            None => tracing::info!("no config.yaml found, using the built-in defaults with the scripted model"),
+            None => tracing::info!(
+                "no config.yaml found, using the built-in defaults with the scripted model"
+            ),
         }
         for warning in &self.warnings {
             tracing::warn!("{warning}");
@@ -70,7 +72,10 @@ pub fn load_file(path: &Path, environment: &Environment) -> Result<Loaded, Confi
 /// # Errors
 /// [`ConfigError::Unreadable`].
 pub fn read_text(path: &Path) -> Result<String, ConfigError> {
-    std::fs::read_to_string(path).map_err(|source| ConfigError::Unreadable { path: path.to_owned(), source })
+    std::fs::read_to_string(path).map_err(|source| ConfigError::Unreadable {
+        path: path.to_owned(),
+        source,
+    })
 }
 
 /// Reads `text` as if it stood in `path`.
@@ -78,13 +83,23 @@ pub fn read_text(path: &Path) -> Result<String, ConfigError> {
 /// # Errors
 /// As [`load_file`].
 pub fn parse(text: &str, path: &Path, environment: &Environment) -> Result<Loaded, ConfigError> {
-    let root = Node::read(text).map_err(|error| ConfigError::Syntax { path: path.to_owned(), error })?;
+    let root = Node::read(text).map_err(|error| ConfigError::Syntax {
+        path: path.to_owned(),
+        error,
+    })?;
     // A half-written or truncated file must not pass for one that wants every default.
-    let mut root = root.ok_or_else(|| ConfigError::Empty { path: path.to_owned() })?;
+    let mut root = root.ok_or_else(|| ConfigError::Empty {
+        path: path.to_owned(),
+    })?;
     let compared = unknown_keys::compare(&root, path);
     drop_null_sections(&mut root);
     let unset = variables::resolve(&mut root, path, environment);
-    let problems = [compared.problems, unset.problems, without_effect::refusals(&root, path)].concat();
+    let problems = [
+        compared.problems,
+        unset.problems,
+        without_effect::refusals(&root, path),
+    ]
+    .concat();
     if !problems.is_empty() {
         return Err(ConfigError::Invalid(problems));
     }
@@ -94,13 +109,26 @@ pub fn parse(text: &str, path: &Path, environment: &Environment) -> Result<Loade
     warnings.append(&mut loaded.warnings);
     warnings.extend(version_warning(&root, path, loaded.config.config_version));
     warnings.extend(without_effect::warnings(&root, path));
-    let names_another = root.entry("database").is_some() || environment.filled("DEERFLOW_DATABASE__BACKEND").is_some();
-    warnings.extend(older_store::adopt(&mut loaded.config, &root, path, names_another));
-    Ok(Loaded { warnings, text_digest: Some(digest(text)), ..loaded })
+    let names_another = root.entry("database").is_some()
+        || environment.filled("DEERFLOW_DATABASE__BACKEND").is_some();
+    warnings.extend(older_store::adopt(
+        &mut loaded.config,
+        &root,
+        path,
+        names_another,
+    ));
+    Ok(Loaded {
+        warnings,
+        text_digest: Some(digest(text)),
+        ..loaded
+    })
 }
 
 fn built_in(environment: &Environment) -> Result<Loaded, ConfigError> {
-    let empty = Node { place: Place::default(), content: Content::Map(Vec::new()) };
+    let empty = Node {
+        place: Place::default(),
+        content: Content::Map(Vec::new()),
+    };
     let mut loaded = assemble(&empty, None, environment)?;
     if loaded.config.models.is_empty() {
         let scripted = ModelConfig::new("scripted", "scripted", "scripted");
@@ -109,18 +137,29 @@ fn built_in(environment: &Environment) -> Result<Loaded, ConfigError> {
     Ok(loaded)
 }
 
-fn assemble(root: &Node, path: Option<&Path>, environment: &Environment) -> Result<Loaded, ConfigError> {
+fn assemble(
+    root: &Node,
+    path: Option<&Path>,
+    environment: &Environment,
+) -> Result<Loaded, ConfigError> {
     let overrides = Overrides::read(environment);
     let origin = |key: &[String]| match (overrides.variable_behind(key), path) {
         (Some(variable), _) => Origin::Variable(variable.to_owned()),
-        (None, Some(path)) => Origin::File { path: path.to_owned(), place: root.follow(key).0.place },
+        (None, Some(path)) => Origin::File {
+            path: path.to_owned(),
+            place: root.follow(key).0.place,
+        },
         (None, None) => Origin::Defaults,
     };
 
     let figment = Figment::from(Serialized::defaults(root.to_json())).merge(&overrides);
     let mut config: AppConfig = figment.extract_lossy().map_err(|error| {
         let (key, message) = explain(&error, root);
-        ConfigError::Invalid(vec![Problem { origin: origin(&key), key: dotted(&key), message }])
+        ConfigError::Invalid(vec![Problem {
+            origin: origin(&key),
+            key: dotted(&key),
+            message,
+        }])
     })?;
     borrow_redis_url(&mut config, environment);
     sign_in::borrow(&mut config.models, environment);
@@ -154,7 +193,9 @@ fn drop_null_sections(root: &mut Node) {
 }
 
 fn borrow_redis_url(config: &mut AppConfig, environment: &Environment) {
-    let stand_in = environment.filled("DEER_FLOW_STREAM_BRIDGE_REDIS_URL").or_else(|| environment.filled("REDIS_URL"));
+    let stand_in = environment
+        .filled("DEER_FLOW_STREAM_BRIDGE_REDIS_URL")
+        .or_else(|| environment.filled("REDIS_URL"));
     if let (None, Some(url)) = (&config.stream_bridge.redis_url, stand_in) {
         config.stream_bridge.redis_url = Some(SecretString::from(url));
     }
@@ -162,7 +203,10 @@ fn borrow_redis_url(config: &mut AppConfig, environment: &Environment) {
 
 fn fingerprints(figment: &Figment) -> BTreeMap<String, u64> {
     let sections: BTreeMap<String, Value> = figment.extract().unwrap_or_default();
-    sections.into_iter().map(|(name, value)| (name, digest(&value.to_string()))).collect()
+    sections
+        .into_iter()
+        .map(|(name, value)| (name, digest(&value.to_string())))
+        .collect()
 }
 
 /// A number that changes when `text` does.
@@ -175,14 +219,27 @@ pub fn digest(text: &str) -> u64 {
 fn version_warning(root: &Node, path: &Path, version: u64) -> Option<Warning> {
     let message = match version {
         CURRENT_CONFIG_VERSION => return None,
-        0 => format!("is missing; `deerflow config upgrade` brings the file to {CURRENT_CONFIG_VERSION}"),
+        0 => format!(
+            "is missing; `deerflow config upgrade` brings the file to {CURRENT_CONFIG_VERSION}"
+        ),
         old if old < CURRENT_CONFIG_VERSION => {
-            format!("is {old}; `deerflow config upgrade` brings the file to {CURRENT_CONFIG_VERSION}")
+            format!(
+                "is {old}; `deerflow config upgrade` brings the file to {CURRENT_CONFIG_VERSION}"
+            )
         }
         new => format!("is {new}, newer than the {CURRENT_CONFIG_VERSION} that this build knows"),
     };
-    let place = root.entry("config_version").map_or(Place { line: 1, column: 1 }, |entry| entry.place);
-    Some(Warning { origin: Origin::File { path: path.to_owned(), place }, key: "config_version".to_owned(), message })
+    let place = root
+        .entry("config_version")
+        .map_or(Place { line: 1, column: 1 }, |entry| entry.place);
+    Some(Warning {
+        origin: Origin::File {
+            path: path.to_owned(),
+            place,
+        },
+        key: "config_version".to_owned(),
+        message,
+    })
 }
 
 #[cfg(test)]

@@ -45,7 +45,11 @@ const TYPED_PLACES: [&str; 32] = [
 ];
 
 fn load_with(text: &str, variables: &[(&str, &str)]) -> Result<Loaded, ConfigError> {
-    parse(text, Path::new(FILE), &Environment::of("/", variables.iter().copied()))
+    parse(
+        text,
+        Path::new(FILE),
+        &Environment::of("/", variables.iter().copied()),
+    )
 }
 
 fn refusal(text: &str) -> String {
@@ -68,13 +72,26 @@ fn the_example_loads_without_a_warning_and_equals_the_defaults() {
 #[test]
 fn the_example_loads_with_its_comments_taken_off() {
     let mut inside = String::new();
-    for line in EXAMPLE.lines().skip_while(|line| !line.starts_with("config_version")) {
+    for line in EXAMPLE
+        .lines()
+        .skip_while(|line| !line.starts_with("config_version"))
+    {
         let is_key = |text: &str| {
-            let key = text.trim_start().trim_start_matches("- ").trim_start_matches('{');
-            key.split_once(':').is_some_and(|(key, _)| !key.is_empty() && key.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_'))
+            let key = text
+                .trim_start()
+                .trim_start_matches("- ")
+                .trim_start_matches('{');
+            key.split_once(':').is_some_and(|(key, _)| {
+                !key.is_empty()
+                    && key
+                        .bytes()
+                        .all(|byte| byte.is_ascii_lowercase() || byte == b'_')
+            })
         };
         match line.strip_prefix('#') {
-            Some(rest) if rest.starts_with(' ') && is_key(rest) => inside.push_str(&format!(" {rest}\n")),
+            Some(rest) if rest.starts_with(' ') && is_key(rest) => {
+                inside.push_str(&format!(" {rest}\n"))
+            }
             Some(_) => {}
             None => inside.push_str(&format!("{line}\n")),
         }
@@ -90,23 +107,36 @@ fn the_example_loads_with_its_comments_taken_off() {
         "PROVISIONER_API_KEY",
         "DEERFLOW_WEBHOOK_SECRET",
     ];
-    let loaded = load_with(&inside, &variables.map(|name| (name, "value"))).unwrap_or_else(|error| panic!("{error}\n{inside}"));
+    let loaded = load_with(&inside, &variables.map(|name| (name, "value")))
+        .unwrap_or_else(|error| panic!("{error}\n{inside}"));
     assert_eq!(loaded.warnings, [], "{inside}");
     assert_eq!(loaded.config.models.len(), 6);
 }
 
 #[test]
 fn the_example_names_every_typed_key() {
-    let top = ["config_version", "log_level", "max_recursion_limit", "models", "tools", "tool_groups"];
+    let top = [
+        "config_version",
+        "log_level",
+        "max_recursion_limit",
+        "models",
+        "tools",
+        "tool_groups",
+    ];
     for key in top {
         assert!(EXAMPLE.contains(&format!("\n{key}:")), "{key}");
     }
     for at in TYPED_PLACES {
         let section = at.split(['.', '[']).next().unwrap();
-        let start = EXAMPLE.find(&format!("\n{section}:")).unwrap_or_else(|| panic!("{section}"));
-        let end = EXAMPLE[start..].find("\n\n").map_or(EXAMPLE.len(), |length| start + length);
+        let start = EXAMPLE
+            .find(&format!("\n{section}:"))
+            .unwrap_or_else(|| panic!("{section}"));
+        let end = EXAMPLE[start..]
+            .find("\n\n")
+            .map_or(EXAMPLE.len(), |length| start + length);
         for key in known_keys::place(at).unwrap().keys() {
-            let legacy = at == "memory" && !EXAMPLE[start..end].contains(&format!(" {key}:")) || key.starts_with("preserve_recent_skill");
+            let legacy = at == "memory" && !EXAMPLE[start..end].contains(&format!(" {key}:"))
+                || key.starts_with("preserve_recent_skill");
             let named = EXAMPLE[start..end].contains(&format!("{key}:"));
             assert!(named || legacy, "{at}.{key}");
         }
@@ -115,8 +145,19 @@ fn the_example_names_every_typed_key() {
 
 #[test]
 fn every_known_key_of_a_typed_section_reaches_its_type() {
-    let untyped = ["memory.", "summarization.preserve_recent_skill", "sandbox.mounts"];
-    let memory_typed = ["enabled", "mode", "injection_enabled", "shutdown_flush_timeout_seconds", "manager_class", "backend_config"];
+    let untyped = [
+        "memory.",
+        "summarization.preserve_recent_skill",
+        "sandbox.mounts",
+    ];
+    let memory_typed = [
+        "enabled",
+        "mode",
+        "injection_enabled",
+        "shutdown_flush_timeout_seconds",
+        "manager_class",
+        "backend_config",
+    ];
     for at in TYPED_PLACES {
         for key in known_keys::place(at).unwrap().keys() {
             let path = format!("{}.{key}", at.replace("[]", "[0]"));
@@ -140,7 +181,10 @@ fn every_known_key_of_a_typed_section_reaches_its_type() {
             }
             text.push_str(&format!("{}{key}: [[[nonsense]]]\n", " ".repeat(indent)));
             let error = load_with(&text, &[]).expect_err(&path).to_string();
-            assert!(error.contains(&format!("`{path}")) || error.contains("lacks the key"), "{path}: {error}");
+            assert!(
+                error.contains(&format!("`{path}")) || error.contains("lacks the key"),
+                "{path}: {error}"
+            );
         }
     }
 }
@@ -149,40 +193,94 @@ fn every_known_key_of_a_typed_section_reaches_its_type() {
 fn a_file_with_every_deerflow_key_warns_of_its_samples_alone() {
     let text = include_str!("../../tests/fixtures/deerflow_defaults.yaml");
     let loaded = load_with(text, &[]).unwrap();
-    let keys: Vec<_> = loaded.warnings.into_iter().map(|warning| warning.key).collect();
-    assert_eq!(keys, ["extensions.mcp_servers.sample.task_toolsets", "safety_finish_reason.detectors"]);
+    let keys: Vec<_> = loaded
+        .warnings
+        .into_iter()
+        .map(|warning| warning.key)
+        .collect();
+    assert_eq!(
+        keys,
+        [
+            "extensions.mcp_servers.sample.task_toolsets",
+            "safety_finish_reason.detectors"
+        ]
+    );
     assert_eq!(loaded.config.run_events.backend, RunEventsBackend::Memory);
     assert_eq!(loaded.config.acp_agents["sample"].timeout_seconds, 1800);
-    assert_eq!(loaded.config.untyped("scheduler").unwrap()["lease_seconds"], 120);
+    assert_eq!(
+        loaded.config.untyped("scheduler").unwrap()["lease_seconds"],
+        120
+    );
 }
 
 #[test]
 fn what_a_file_asks_for_in_vain_is_said() {
     let cases = [
-        ("skill_evolution: {enabled: true}\n", "skill_evolution.enabled"),
+        (
+            "skill_evolution: {enabled: true}\n",
+            "skill_evolution.enabled",
+        ),
         ("scheduler: {enabled: true}\n", "scheduler.enabled"),
         ("agent_storage: {backend: db}\n", "agent_storage.backend"),
-        ("sandbox: {ownership: {type: redis}}\n", "sandbox.ownership.type"),
-        ("extensions: {mcpInterceptors: [a.b]}\n", "extensions.mcpInterceptors"),
-        ("memory: {backend_config: {model: {provider: openai}}}\n", "memory.backend_config.model"),
-        ("database: {backend: sqlite}\ncheckpointer: {type: postgres, connection_string: x}\n", "checkpointer.type"),
+        (
+            "sandbox: {ownership: {type: redis}}\n",
+            "sandbox.ownership.type",
+        ),
+        (
+            "extensions: {mcpInterceptors: [a.b]}\n",
+            "extensions.mcpInterceptors",
+        ),
+        (
+            "memory: {backend_config: {model: {provider: openai}}}\n",
+            "memory.backend_config.model",
+        ),
+        (
+            "database: {backend: sqlite}\ncheckpointer: {type: postgres, connection_string: x}\n",
+            "checkpointer.type",
+        ),
         ("logging: {enhance: {enabled: true}}\n", "logging.enhance"),
         ("database: {pool_recycle: 60}\n", "database.pool_recycle"),
-        ("database: {checkpoint_cache: {type: redis}}\n", "database.checkpoint_cache.type"),
+        (
+            "database: {checkpoint_cache: {type: redis}}\n",
+            "database.checkpoint_cache.type",
+        ),
         ("memory: {mode: tool}\n", "memory.mode"),
         ("skill_scan: {enabled: false}\n", "skill_scan.enabled"),
-        ("safety_finish_reason: {detectors: [{use: a.b}]}\n", "safety_finish_reason.detectors"),
-        ("channels: {slack: {enabled: true}}\n", "channels.slack.enabled"),
-        ("channel_connections: {enabled: true}\n", "channel_connections.enabled"),
+        (
+            "safety_finish_reason: {detectors: [{use: a.b}]}\n",
+            "safety_finish_reason.detectors",
+        ),
+        (
+            "channels: {slack: {enabled: true}}\n",
+            "channels.slack.enabled",
+        ),
+        (
+            "channel_connections: {enabled: true}\n",
+            "channel_connections.enabled",
+        ),
         ("auth: {oidc: {enabled: true}}\n", "auth.oidc.enabled"),
         ("skills: {use: my.storage:Skills}\n", "skills.use"),
-        ("run_ownership: {heartbeat_enabled: true}\n", "run_ownership.heartbeat_enabled"),
-        ("models: [{name: a, use: scripted, model: m, output_version: v1}]\n", "models[0].output_version"),
-        ("extensions: {mcpServers: {s: {command: x, routing: {mode: prefer}}}}\n", "extensions.mcpServers.s.routing.mode"),
+        (
+            "run_ownership: {heartbeat_enabled: true}\n",
+            "run_ownership.heartbeat_enabled",
+        ),
+        (
+            "models: [{name: a, use: scripted, model: m, output_version: v1}]\n",
+            "models[0].output_version",
+        ),
+        (
+            "extensions: {mcpServers: {s: {command: x, routing: {mode: prefer}}}}\n",
+            "extensions.mcpServers.s.routing.mode",
+        ),
     ];
     for (text, key) in cases {
         let text = format!("config_version: {CURRENT_CONFIG_VERSION}\n{text}");
-        let keys: Vec<_> = load_with(&text, &[]).unwrap().warnings.into_iter().map(|warning| warning.key).collect();
+        let keys: Vec<_> = load_with(&text, &[])
+            .unwrap()
+            .warnings
+            .into_iter()
+            .map(|warning| warning.key)
+            .collect();
         assert_eq!(keys, [key]);
     }
 }
@@ -202,19 +300,37 @@ fn a_setting_at_its_default_asks_for_nothing() {
 
 #[test]
 fn a_file_that_holds_nothing_is_an_error_that_names_it() {
-    for text in ["", " \n\t", "# only a comment\n", "---\n", "null\n", "~", "\u{feff}"] {
+    for text in [
+        "",
+        " \n\t",
+        "# only a comment\n",
+        "---\n",
+        "null\n",
+        "~",
+        "\u{feff}",
+    ] {
         let error = load_with(text, &[]).unwrap_err();
         assert!(matches!(error, ConfigError::Empty { .. }), "{text:?}");
-        assert!(error.to_string().starts_with("config.yaml holds no settings"), "{error}");
+        assert!(
+            error
+                .to_string()
+                .starts_with("config.yaml holds no settings"),
+            "{error}"
+        );
     }
-    assert!(load_with("{}\n", &[]).is_ok(), "an empty map is written on purpose");
+    assert!(
+        load_with("{}\n", &[]).is_ok(),
+        "an empty map is written on purpose"
+    );
 }
 
 #[test]
 fn rules_for_roles_are_refused_because_nobody_would_obey_them() {
     let text = "authorization:\n  enabled: true\n";
     assert!(
-        refusal(text).starts_with("config.yaml:2:12: `authorization.enabled` is true, but roles are not enforced"),
+        refusal(text).starts_with(
+            "config.yaml:2:12: `authorization.enabled` is true, but roles are not enforced"
+        ),
         "{}",
         refusal(text)
     );
@@ -226,25 +342,66 @@ fn an_older_file_s_postgres_server_is_the_database() {
     let loaded = load_with(text, &[("PG", "postgresql://u:p@h/d")]).unwrap();
     let database = &loaded.config.database;
     assert_eq!(database.backend, DatabaseBackend::Postgres);
-    assert_eq!(database.postgres_url.as_ref().unwrap().expose_secret(), "postgresql://u:p@h/d");
+    assert_eq!(
+        database.postgres_url.as_ref().unwrap().expose_secret(),
+        "postgresql://u:p@h/d"
+    );
     assert_eq!(database.postgres_schema, "flow");
-    assert!(loaded.warnings.iter().any(|warning| warning.key == "checkpointer.type"), "{:?}", loaded.warnings);
-    let other = load_with(&format!("database: {{backend: memory}}\n{text}"), &[("PG", "x")]).unwrap();
+    assert!(
+        loaded
+            .warnings
+            .iter()
+            .any(|warning| warning.key == "checkpointer.type"),
+        "{:?}",
+        loaded.warnings
+    );
+    let other = load_with(
+        &format!("database: {{backend: memory}}\n{text}"),
+        &[("PG", "x")],
+    )
+    .unwrap();
     assert_eq!(other.config.database.backend, DatabaseBackend::Memory);
 }
 
 #[test]
 fn wrong_values_name_file_line_key_and_what_is_allowed() {
     let cases = [
-        ("title:\n  max_words: 99\n", "config.yaml:2:14: `title.max_words` is 99, allowed: 1 to 20"),
-        ("title:\n  max_words: many\n", "config.yaml:2:14: `title.max_words` is \"many\", allowed: a whole number from 0"),
-        ("title:\n  max_words: -3\n", "config.yaml:2:14: `title.max_words` is -3, allowed: a whole number from 0"),
-        ("title:\n  enabled: perhaps\n", "config.yaml:2:12: `title.enabled` is \"perhaps\", allowed: true or false"),
-        ("title: 5\n", "config.yaml:1:8: `title` is 5, allowed: a map"),
-        ("title: []\n", "config.yaml:1:8: `title` is a list, allowed: a map"),
-        ("models: {}\n", "config.yaml:1:9: `models` is a map, allowed: a list"),
-        ("models:\n  - use: u\n    model: m\n", "config.yaml:2:5: `models[0]` lacks the key `name`"),
-        ("models:\n  - name: a\n    use: 5\n    model: m\n", "config.yaml:3:10: `models[0].use` is 5, allowed: text"),
+        (
+            "title:\n  max_words: 99\n",
+            "config.yaml:2:14: `title.max_words` is 99, allowed: 1 to 20",
+        ),
+        (
+            "title:\n  max_words: many\n",
+            "config.yaml:2:14: `title.max_words` is \"many\", allowed: a whole number from 0",
+        ),
+        (
+            "title:\n  max_words: -3\n",
+            "config.yaml:2:14: `title.max_words` is -3, allowed: a whole number from 0",
+        ),
+        (
+            "title:\n  enabled: perhaps\n",
+            "config.yaml:2:12: `title.enabled` is \"perhaps\", allowed: true or false",
+        ),
+        (
+            "title: 5\n",
+            "config.yaml:1:8: `title` is 5, allowed: a map",
+        ),
+        (
+            "title: []\n",
+            "config.yaml:1:8: `title` is a list, allowed: a map",
+        ),
+        (
+            "models: {}\n",
+            "config.yaml:1:9: `models` is a map, allowed: a list",
+        ),
+        (
+            "models:\n  - use: u\n    model: m\n",
+            "config.yaml:2:5: `models[0]` lacks the key `name`",
+        ),
+        (
+            "models:\n  - name: a\n    use: 5\n    model: m\n",
+            "config.yaml:3:10: `models[0].use` is 5, allowed: text",
+        ),
         (
             "database:\n  backend: sqlit\n",
             "config.yaml:2:12: `database.backend` is \"sqlit\", allowed: memory, sqlite, postgres; did you mean `sqlite`?",
@@ -259,17 +416,26 @@ fn wrong_values_name_file_line_key_and_what_is_allowed() {
             "config.yaml:2:12: `summarization.trigger` is not allowed: `{type: tokens|messages|fraction, value: number}` \
              or a list of them",
         ),
-        ("acp_agents:\n  a: {description: d}\n", "config.yaml:2:6: `acp_agents.a` lacks the key `command`"),
+        (
+            "acp_agents:\n  a: {description: d}\n",
+            "config.yaml:2:6: `acp_agents.a` lacks the key `command`",
+        ),
         (
             "acp_agents:\n  a: {command: c, description: d, timeout_seconds: 0}\n",
             "config.yaml:2:52: `acp_agents.a.timeout_seconds` is 0, allowed: 1 to 2592000",
         ),
-        ("acp_agents:\n  a: {command: c, description: ' '}\n", "config.yaml:2:32: `acp_agents.a.description` is empty, allowed: some text"),
+        (
+            "acp_agents:\n  a: {command: c, description: ' '}\n",
+            "config.yaml:2:32: `acp_agents.a.description` is empty, allowed: some text",
+        ),
         (
             "acp_agents:\n  a: {command: c, description: d, env: {KEY: $NOT_SET}}\n",
             "config.yaml:2:46: `acp_agents.a.env.KEY` refers to the environment variable NOT_SET, which is not set",
         ),
-        ("sandbox:\n  mounts:\n    - {host_path: /a}\n", "config.yaml:3:7: `sandbox.mounts[0]` lacks the key `container_path`"),
+        (
+            "sandbox:\n  mounts:\n    - {host_path: /a}\n",
+            "config.yaml:3:7: `sandbox.mounts[0]` lacks the key `container_path`",
+        ),
     ];
     for (text, expected) in cases {
         assert_eq!(refusal(text), expected);
@@ -295,7 +461,9 @@ fn broken_yaml_names_file_and_line() {
 #[test]
 fn numbers_and_truth_values_may_come_as_text() {
     let text = "title: {max_words: $WORDS, enabled: $ON}\nmemory: {shutdown_flush_timeout_seconds: '2.5'}\n";
-    let config = load_with(text, &[("WORDS", "7"), ("ON", "no")]).unwrap().config;
+    let config = load_with(text, &[("WORDS", "7"), ("ON", "no")])
+        .unwrap()
+        .config;
     assert_eq!(config.title.max_words, 7);
     assert!(!config.title.enabled);
     assert_eq!(config.memory.shutdown_flush_timeout_seconds, 2.5);
@@ -304,12 +472,17 @@ fn numbers_and_truth_values_may_come_as_text() {
 #[test]
 fn a_wrong_value_from_a_variable_is_not_printed() {
     let error = load_with("title: {max_words: $CANARY}\n", &[("CANARY", "s3cret")]).unwrap_err();
-    assert_eq!(error.to_string(), "config.yaml:1:20: `title.max_words` is the value of $CANARY, allowed: a whole number from 0");
+    assert_eq!(
+        error.to_string(),
+        "config.yaml:1:20: `title.max_words` is the value of $CANARY, allowed: a whole number from 0"
+    );
 }
 
 #[test]
 fn empty_sections_fall_back_to_their_defaults() {
-    let config = load_with("title:\ndatabase: null\nmodels: ~\nsandbox:\n", &[]).unwrap().config;
+    let config = load_with("title:\ndatabase: null\nmodels: ~\nsandbox:\n", &[])
+        .unwrap()
+        .config;
     assert_eq!(config.title.max_words, 6);
     assert_eq!(config.database.backend, DatabaseBackend::Sqlite);
     assert!(config.models.is_empty());
@@ -338,7 +511,10 @@ fn the_environment_overrides_the_file() {
 #[test]
 fn a_wrong_override_names_its_variable() {
     let cases = [
-        (("DEERFLOW_TITLE__MAX_WORDS", "50"), "environment variable DEERFLOW_TITLE__MAX_WORDS: `title.max_words` is 50, allowed: 1 to 20"),
+        (
+            ("DEERFLOW_TITLE__MAX_WORDS", "50"),
+            "environment variable DEERFLOW_TITLE__MAX_WORDS: `title.max_words` is 50, allowed: 1 to 20",
+        ),
         (
             ("DEERFLOW_TITLE__ENABLED", "perhaps"),
             "environment variable DEERFLOW_TITLE__ENABLED: `title.enabled` is \"perhaps\", allowed: true or false",
@@ -360,31 +536,56 @@ fn a_wrong_override_names_its_variable() {
 fn the_redis_address_may_come_from_the_environment() {
     let address = |text: &str, variables: &[(&str, &str)]| {
         let config = load_with(text, variables).unwrap().config;
-        config.stream_bridge.redis_url.unwrap().expose_secret().to_owned()
+        config
+            .stream_bridge
+            .redis_url
+            .unwrap()
+            .expose_secret()
+            .to_owned()
     };
     let text = "stream_bridge: {type: redis}\n";
     assert_eq!(address(text, &[("REDIS_URL", "redis://b")]), "redis://b");
-    let both = [("REDIS_URL", "redis://b"), ("DEER_FLOW_STREAM_BRIDGE_REDIS_URL", "redis://a")];
+    let both = [
+        ("REDIS_URL", "redis://b"),
+        ("DEER_FLOW_STREAM_BRIDGE_REDIS_URL", "redis://a"),
+    ];
     assert_eq!(address(text, &both), "redis://a");
-    assert_eq!(address("stream_bridge: {type: redis, redis_url: 'redis://c'}\n", &both), "redis://c");
+    assert_eq!(
+        address(
+            "stream_bridge: {type: redis, redis_url: 'redis://c'}\n",
+            &both
+        ),
+        "redis://c"
+    );
     assert!(refusal(text).contains("`stream_bridge.redis_url` is empty"));
 }
 
 #[test]
 fn versions_other_than_the_current_one_are_mentioned() {
     let warning = |text: &str| load_with(text, &[]).unwrap().warnings[0].to_string();
-    assert_eq!(warning("title: {}\n"), "config.yaml:1:1: `config_version` is missing; `deerflow config upgrade` brings the file to 34");
+    assert_eq!(
+        warning("title: {}\n"),
+        "config.yaml:1:1: `config_version` is missing; `deerflow config upgrade` brings the file to 34"
+    );
     assert_eq!(
         warning("title: {}\nconfig_version: 12\n"),
         "config.yaml:2:1: `config_version` is 12; `deerflow config upgrade` brings the file to 34"
     );
-    assert_eq!(warning("config_version: 99\n"), "config.yaml:1:1: `config_version` is 99, newer than the 34 that this build knows");
+    assert_eq!(
+        warning("config_version: 99\n"),
+        "config.yaml:1:1: `config_version` is 99, newer than the 34 that this build knows"
+    );
 }
 
 #[test]
 fn python_code_is_mentioned_as_not_loadable() {
     let text = "config_version: 34\nplugins: [{use: a.b:C}]\nextensions: {middlewares: ['x:Y']}\n";
-    let keys: Vec<String> = load_with(text, &[]).unwrap().warnings.into_iter().map(|warning| warning.key).collect();
+    let keys: Vec<String> = load_with(text, &[])
+        .unwrap()
+        .warnings
+        .into_iter()
+        .map(|warning| warning.key)
+        .collect();
     assert_eq!(keys, ["plugins", "extensions.middlewares"]);
 }
 

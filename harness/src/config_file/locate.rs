@@ -12,7 +12,10 @@ const FILE_NAME: &str = "config.yaml";
 ///
 /// # Errors
 /// [`ConfigError::NotFound`] for a named file that is missing.
-pub fn locate(explicit: Option<&Path>, environment: &Environment) -> Result<Option<PathBuf>, ConfigError> {
+pub fn locate(
+    explicit: Option<&Path>,
+    environment: &Environment,
+) -> Result<Option<PathBuf>, ConfigError> {
     if let Some(path) = explicit {
         return named(environment.resolve(path), "--config").map(Some);
     }
@@ -20,7 +23,11 @@ pub fn locate(explicit: Option<&Path>, environment: &Environment) -> Result<Opti
         return named(environment.resolve(path), "DEER_FLOW_CONFIG_PATH").map(Some);
     }
     let root = environment.project_root();
-    Ok([Some(root.as_path()), root.parent()].into_iter().flatten().map(|directory| directory.join(FILE_NAME)).find(|path| path.is_file()))
+    Ok([Some(root.as_path()), root.parent()]
+        .into_iter()
+        .flatten()
+        .map(|directory| directory.join(FILE_NAME))
+        .find(|path| path.is_file()))
 }
 
 /// The file of extensions: `DEER_FLOW_EXTENSIONS_CONFIG_PATH`, else `extensions_config.json` or `mcp_config.json` in the project root
@@ -35,12 +42,21 @@ pub fn locate_extensions(environment: &Environment) -> Result<PathBuf, ConfigErr
         return named(environment.resolve(path), NAMED_BY);
     }
     let root = environment.project_root();
-    let mut places = [Some(root.as_path()), root.parent()].into_iter().flatten().flat_map(|folder| NAMES.map(|name| folder.join(name)));
-    Ok(places.find(|path| path.is_file()).unwrap_or_else(|| root.join(NAMES[0])))
+    let mut places = [Some(root.as_path()), root.parent()]
+        .into_iter()
+        .flatten()
+        .flat_map(|folder| NAMES.map(|name| folder.join(name)));
+    Ok(places
+        .find(|path| path.is_file())
+        .unwrap_or_else(|| root.join(NAMES[0])))
 }
 
 fn named(path: PathBuf, named_by: &'static str) -> Result<PathBuf, ConfigError> {
-    if path.is_file() { Ok(path) } else { Err(ConfigError::NotFound { path, named_by }) }
+    if path.is_file() {
+        Ok(path)
+    } else {
+        Err(ConfigError::NotFound { path, named_by })
+    }
 }
 
 #[cfg(test)]
@@ -64,20 +80,32 @@ mod tests {
 
         assert_eq!(found(None, &[]).unwrap(), None);
         at(&parent.path().join("config.yaml"));
-        assert_eq!(found(None, &[]).unwrap(), Some(parent.path().join("config.yaml")));
+        assert_eq!(
+            found(None, &[]).unwrap(),
+            Some(parent.path().join("config.yaml"))
+        );
         at(&root.join("config.yaml"));
         assert_eq!(found(None, &[]).unwrap(), Some(root.join("config.yaml")));
 
         at(&elsewhere.join("config.yaml"));
         let project = [("DEER_FLOW_PROJECT_ROOT", elsewhere.to_str().unwrap())];
-        assert_eq!(found(None, &project).unwrap(), Some(elsewhere.join("config.yaml")));
+        assert_eq!(
+            found(None, &project).unwrap(),
+            Some(elsewhere.join("config.yaml"))
+        );
 
         at(&root.join("named.yaml"));
         let by_name = [("DEER_FLOW_CONFIG_PATH", "named.yaml")];
-        assert_eq!(found(None, &by_name).unwrap(), Some(root.join("named.yaml")));
+        assert_eq!(
+            found(None, &by_name).unwrap(),
+            Some(root.join("named.yaml"))
+        );
 
         at(&root.join("flag.yaml"));
-        assert_eq!(found(Some("flag.yaml"), &by_name).unwrap(), Some(root.join("flag.yaml")));
+        assert_eq!(
+            found(Some("flag.yaml"), &by_name).unwrap(),
+            Some(root.join("flag.yaml"))
+        );
     }
 
     #[test]
@@ -85,14 +113,23 @@ mod tests {
         let parent = tempfile::tempdir().unwrap();
         let root = parent.path().join("root");
         fs::create_dir_all(&root).unwrap();
-        let found = |variables: &[(&str, &str)]| locate_extensions(&Environment::of(&root, variables.iter().copied()));
+        let found = |variables: &[(&str, &str)]| {
+            locate_extensions(&Environment::of(&root, variables.iter().copied()))
+        };
         assert_eq!(found(&[]).unwrap(), root.join("extensions_config.json"));
-        for nearer in [parent.path().join("extensions_config.json"), root.join("mcp_config.json"), root.join("extensions_config.json")] {
+        for nearer in [
+            parent.path().join("extensions_config.json"),
+            root.join("mcp_config.json"),
+            root.join("extensions_config.json"),
+        ] {
             fs::write(&nearer, "{}").unwrap();
             assert_eq!(found(&[]).unwrap(), nearer);
         }
         fs::write(root.join("named.json"), "{}").unwrap();
-        assert_eq!(found(&[("DEER_FLOW_EXTENSIONS_CONFIG_PATH", "named.json")]).unwrap(), root.join("named.json"));
+        assert_eq!(
+            found(&[("DEER_FLOW_EXTENSIONS_CONFIG_PATH", "named.json")]).unwrap(),
+            root.join("named.json")
+        );
         assert!(found(&[("DEER_FLOW_EXTENSIONS_CONFIG_PATH", "gone.json")]).is_err());
     }
 
@@ -102,9 +139,17 @@ mod tests {
         fs::write(root.path().join("config.yaml"), "").unwrap();
         let environment = Environment::of(root.path(), [("DEER_FLOW_CONFIG_PATH", "gone.yaml")]);
         let error = locate(None, &environment).unwrap_err().to_string();
-        assert!(error.ends_with("gone.yaml, named by DEER_FLOW_CONFIG_PATH, does not exist"), "{error}");
+        assert!(
+            error.ends_with("gone.yaml, named by DEER_FLOW_CONFIG_PATH, does not exist"),
+            "{error}"
+        );
         let environment = Environment::of(root.path(), [("A", "b")]);
-        let error = locate(Some(Path::new("gone.yaml")), &environment).unwrap_err().to_string();
-        assert!(error.ends_with("gone.yaml, named by --config, does not exist"), "{error}");
+        let error = locate(Some(Path::new("gone.yaml")), &environment)
+            .unwrap_err()
+            .to_string();
+        assert!(
+            error.ends_with("gone.yaml, named by --config, does not exist"),
+            "{error}"
+        );
     }
 }

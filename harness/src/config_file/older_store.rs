@@ -9,12 +9,25 @@ use super::document::{Content, Node};
 use super::error::{Origin, Warning};
 
 /// Takes a Postgres server under `checkpointer` for the database of a file that names none. What there is to say about it.
-pub(super) fn adopt(config: &mut AppConfig, root: &Node, path: &Path, names_another: bool) -> Option<Warning> {
+pub(super) fn adopt(
+    config: &mut AppConfig,
+    root: &Node,
+    path: &Path,
+    names_another: bool,
+) -> Option<Warning> {
     let text = |key: &str| match root.follow(&["checkpointer", key]) {
-        (Node { content: Content::Text { text, .. }, .. }, true) if !text.is_empty() => Some(text.clone()),
+        (
+            Node {
+                content: Content::Text { text, .. },
+                ..
+            },
+            true,
+        ) if !text.is_empty() => Some(text.clone()),
         _ => None,
     };
-    if text("type").is_none_or(|kind| kind != "postgres") || config.database.backend == DatabaseBackend::Postgres {
+    if text("type").is_none_or(|kind| kind != "postgres")
+        || config.database.backend == DatabaseBackend::Postgres
+    {
         return None;
     }
     let message = match text("connection_string").filter(|_| !names_another) {
@@ -27,6 +40,13 @@ pub(super) fn adopt(config: &mut AppConfig, root: &Node, path: &Path, names_anot
         None => "has no effect: the states of threads are kept where `database` says",
     };
     let place = root.follow(&["checkpointer", "type"]).0.place;
-    let origin = Origin::File { path: path.to_owned(), place };
-    Some(Warning { origin, key: "checkpointer.type".to_owned(), message: message.to_owned() })
+    let origin = Origin::File {
+        path: path.to_owned(),
+        place,
+    };
+    Some(Warning {
+        origin,
+        key: "checkpointer.type".to_owned(),
+        message: message.to_owned(),
+    })
 }

@@ -29,8 +29,13 @@ impl Overrides {
     pub(super) fn read(environment: &Environment) -> Self {
         let mut overrides = Self::default();
         for (rest, text) in environment.with_prefix(PREFIX) {
-            let path: Vec<String> = rest.to_ascii_lowercase().split("__").map(str::to_owned).collect();
-            let is_section = known_keys::place("").is_some_and(|place| place.keys().any(|known| known == path[0]));
+            let path: Vec<String> = rest
+                .to_ascii_lowercase()
+                .split("__")
+                .map(str::to_owned)
+                .collect();
+            let is_section = known_keys::place("")
+                .is_some_and(|place| place.keys().any(|known| known == path[0]));
             if is_section && path.iter().all(|segment| !segment.is_empty()) {
                 overrides.set(path, format!("{PREFIX}{rest}"), text);
             }
@@ -40,14 +45,21 @@ impl Overrides {
 
     /// The variable that set `path` or a map around it.
     pub(super) fn variable_behind(&self, path: &[String]) -> Option<&str> {
-        (1..=path.len()).rev().find_map(|length| self.variables.get(&path[..length])).map(String::as_str)
+        (1..=path.len())
+            .rev()
+            .find_map(|length| self.variables.get(&path[..length]))
+            .map(String::as_str)
     }
 
     fn set(&mut self, path: Vec<String>, variable: String, text: &str) {
         let mut at = String::new();
         for (depth, key) in path.iter().enumerate() {
             if let Some(message) = unknown_keys::complaint(&at, key) {
-                self.warnings.push(Warning { origin: Origin::Variable(variable.clone()), key: dotted(&path[..=depth]), message });
+                self.warnings.push(Warning {
+                    origin: Origin::Variable(variable.clone()),
+                    key: dotted(&path[..=depth]),
+                    message,
+                });
                 break;
             }
             at = unknown_keys::below(&at, key);

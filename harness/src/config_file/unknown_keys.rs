@@ -22,7 +22,11 @@ pub(super) struct Comparison {
 
 /// Compares every key of `root` with the table.
 pub(super) fn compare(root: &Node, file: &Path) -> Comparison {
-    let mut search = Search { file, path: Vec::new(), found: Comparison::default() };
+    let mut search = Search {
+        file,
+        path: Vec::new(),
+        found: Comparison::default(),
+    };
     search.visit(root, "");
     search.found
 }
@@ -35,19 +39,29 @@ pub(super) fn complaint(at: &str, key: &str) -> Option<String> {
     }
     let meant = nearest(key, place.keys());
     match (place.open, meant) {
-        (false, Some(meant)) => Some(format!("is not a known key and has no effect; did you mean `{meant}`?")),
+        (false, Some(meant)) => Some(format!(
+            "is not a known key and has no effect; did you mean `{meant}`?"
+        )),
         (false, None) => Some("is not a known key and has no effect".to_owned()),
-        (true, Some(meant)) if key.len() >= SHORTEST_COMPARED => {
-            Some(format!("is not a known key and is passed on as it is; did you mean `{meant}`?"))
-        }
+        (true, Some(meant)) if key.len() >= SHORTEST_COMPARED => Some(format!(
+            "is not a known key and is passed on as it is; did you mean `{meant}`?"
+        )),
         (true, _) => None,
     }
 }
 
 /// The place below `at` that `key` leads to.
 pub(super) fn below(at: &str, key: &str) -> String {
-    let key = if key == "mcpServers" { "mcp_servers" } else { key };
-    let exact = if at.is_empty() { key.to_owned() } else { format!("{at}.{key}") };
+    let key = if key == "mcpServers" {
+        "mcp_servers"
+    } else {
+        key
+    };
+    let exact = if at.is_empty() {
+        key.to_owned()
+    } else {
+        format!("{at}.{key}")
+    };
     let any = format!("{at}.*");
     match known_keys::place(&any) {
         Some(_) => any,
@@ -104,7 +118,10 @@ impl Search<'_> {
             self.warn(entry, message);
         }
         if let Some(earlier) = entry.replaces {
-            let message = format!("stands twice; the one in line {} has no effect", earlier.line);
+            let message = format!(
+                "stands twice; the one in line {} has no effect",
+                earlier.line
+            );
             self.warn(entry, message);
         }
     }
@@ -120,7 +137,14 @@ impl Search<'_> {
     }
 
     fn problem(&self, place: Place, message: String) -> Problem {
-        Problem { origin: Origin::File { path: self.file.to_owned(), place }, key: dotted(&self.path), message }
+        Problem {
+            origin: Origin::File {
+                path: self.file.to_owned(),
+                place,
+            },
+            key: dotted(&self.path),
+            message,
+        }
     }
 }
 
@@ -133,7 +157,9 @@ fn distance(left: &str, right: &str) -> usize {
     for (row, a) in left.iter().enumerate() {
         let mut current = vec![row + 1];
         for (column, b) in right.iter().enumerate() {
-            let mut best = (last[column] + usize::from(a != b)).min(last[column + 1] + 1).min(current[column] + 1);
+            let mut best = (last[column] + usize::from(a != b))
+                .min(last[column + 1] + 1)
+                .min(current[column] + 1);
             let swapped = row > 0 && column > 0 && left[row - 1] == *b && right[column - 1] == *a;
             if swapped {
                 best = best.min(before_last[column - 1] + 1);

@@ -4,27 +4,46 @@ use super::*;
 
 fn warnings(text: &str) -> Vec<String> {
     let root = Node::parse(text).unwrap();
-    compare(&root, Path::new("c.yaml")).warnings.iter().map(Warning::to_string).collect()
+    compare(&root, Path::new("c.yaml"))
+        .warnings
+        .iter()
+        .map(Warning::to_string)
+        .collect()
 }
 
 #[test]
 fn an_unknown_key_names_the_nearest_known_one() {
     let ignored = "is not a known key and has no effect";
     let cases = [
-        ("titel: {}", format!("c.yaml:1:1: `titel` {ignored}; did you mean `title`?")),
-        ("title:\n  max_word: 3", format!("c.yaml:2:3: `title.max_word` {ignored}; did you mean `max_words`?")),
-        ("title:\n  zebra: 3", format!("c.yaml:2:3: `title.zebra` {ignored}")),
+        (
+            "titel: {}",
+            format!("c.yaml:1:1: `titel` {ignored}; did you mean `title`?"),
+        ),
+        (
+            "title:\n  max_word: 3",
+            format!("c.yaml:2:3: `title.max_word` {ignored}; did you mean `max_words`?"),
+        ),
+        (
+            "title:\n  zebra: 3",
+            format!("c.yaml:2:3: `title.zebra` {ignored}"),
+        ),
         (
             "subagents:\n  agents:\n    bash: {max_turn: 3}",
-            format!("c.yaml:3:12: `subagents.agents.bash.max_turn` {ignored}; did you mean `max_turns`?"),
+            format!(
+                "c.yaml:3:12: `subagents.agents.bash.max_turn` {ignored}; did you mean `max_turns`?"
+            ),
         ),
         (
             "sandbox:\n  mounts:\n    - {host_paht: a}",
-            format!("c.yaml:3:8: `sandbox.mounts[0].host_paht` {ignored}; did you mean `host_path`?"),
+            format!(
+                "c.yaml:3:8: `sandbox.mounts[0].host_paht` {ignored}; did you mean `host_path`?"
+            ),
         ),
         (
             "extensions:\n  mcpServers:\n    x: {routing: {mod: off}}",
-            format!("c.yaml:3:19: `extensions.mcpServers.x.routing.mod` {ignored}; did you mean `mode`?"),
+            format!(
+                "c.yaml:3:19: `extensions.mcpServers.x.routing.mod` {ignored}; did you mean `mode`?"
+            ),
         ),
     ];
     for (text, expected) in cases {
@@ -37,24 +56,37 @@ fn keys_for_a_provider_are_only_mentioned_when_they_look_misspelt() {
     assert!(warnings("models:\n  - {name: a, frequency_penalty: 1, seed: 2}").is_empty());
     assert_eq!(
         warnings("models:\n  - suports_vision: true"),
-        ["c.yaml:2:5: `models[0].suports_vision` is not a known key and is passed on as it is; \
-          did you mean `supports_vision`?"]
+        [
+            "c.yaml:2:5: `models[0].suports_vision` is not a known key and is passed on as it is; \
+          did you mean `supports_vision`?"
+        ]
     );
 }
 
 #[test]
 fn free_maps_are_not_judged() {
-    assert!(warnings("memory: {backend_config: {anything: {goes: 1}}}\nsandbox: {environment: {A: b}}").is_empty());
+    assert!(
+        warnings("memory: {backend_config: {anything: {goes: 1}}}\nsandbox: {environment: {A: b}}")
+            .is_empty()
+    );
 }
 
 #[test]
 fn a_repeated_key_is_mentioned() {
-    assert_eq!(warnings("title: {}\ntitle: {}"), ["c.yaml:2:1: `title` stands twice; the one in line 1 has no effect"]);
+    assert_eq!(
+        warnings("title: {}\ntitle: {}"),
+        ["c.yaml:2:1: `title` stands twice; the one in line 1 has no effect"]
+    );
 }
 
 #[test]
 fn distances_count_edits_and_swaps() {
-    for (left, right, expected) in [("", "abc", 3), ("title", "titel", 1), ("a", "a", 0), ("kitten", "sitting", 3)] {
+    for (left, right, expected) in [
+        ("", "abc", 3),
+        ("title", "titel", 1),
+        ("a", "a", 0),
+        ("kitten", "sitting", 3),
+    ] {
         assert_eq!(distance(left, right), expected, "{left} {right}");
     }
 }

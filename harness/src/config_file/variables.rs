@@ -38,11 +38,21 @@ pub(super) fn resolve(root: &mut Node, file: &Path, environment: &Environment) -
 
     let mut unset = Unset::default();
     for missing in missing {
-        let origin = Origin::File { path: file.to_owned(), place: missing.place };
+        let origin = Origin::File {
+            path: file.to_owned(),
+            place: missing.place,
+        };
         let key = dotted(&missing.path);
         if environment.is_unreadable(&missing.variable) {
-            let message = format!("refers to the environment variable {}, whose value is not UTF-8", missing.variable);
-            unset.problems.push(Problem { origin, key, message });
+            let message = format!(
+                "refers to the environment variable {}, whose value is not UTF-8",
+                missing.variable
+            );
+            unset.problems.push(Problem {
+                origin,
+                key,
+                message,
+            });
         } else if mark(root, &missing) {
             unset.warnings.push(Warning {
                 origin,
@@ -53,14 +63,22 @@ pub(super) fn resolve(root: &mut Node, file: &Path, environment: &Environment) -
             unset.problems.push(Problem {
                 origin,
                 key,
-                message: format!("refers to the environment variable {}, which is not set", missing.variable),
+                message: format!(
+                    "refers to the environment variable {}, which is not set",
+                    missing.variable
+                ),
             });
         }
     }
     unset
 }
 
-fn substitute(node: &mut Node, path: &mut Vec<String>, environment: &Environment, missing: &mut Vec<Missing>) {
+fn substitute(
+    node: &mut Node,
+    path: &mut Vec<String>,
+    environment: &Environment,
+    missing: &mut Vec<Missing>,
+) {
     match &mut node.content {
         Content::Text { text, variable } => {
             // A dollar alone names nothing: it is the whole document to `store.index.fields`.
@@ -72,7 +90,11 @@ fn substitute(node: &mut Node, path: &mut Vec<String>, environment: &Environment
                     *variable = Some(name.to_owned());
                     *text = value.to_owned();
                 }
-                None => missing.push(Missing { path: path.clone(), place: node.place, variable: name.to_owned() }),
+                None => missing.push(Missing {
+                    path: path.clone(),
+                    place: node.place,
+                    variable: name.to_owned(),
+                }),
             }
         }
         Content::List(items) => {
@@ -115,11 +137,21 @@ fn mark(root: &mut Node, missing: &Missing) -> bool {
         ]),
     };
     match entries.iter_mut().find(|entry| entry.key == UNRESOLVED) {
-        Some(Entry { value: Node { content: Content::List(notes), .. }, .. }) => notes.push(note),
+        Some(Entry {
+            value:
+                Node {
+                    content: Content::List(notes),
+                    ..
+                },
+            ..
+        }) => notes.push(note),
         _ => entries.push(Entry {
             key: UNRESOLVED.to_owned(),
             place: missing.place,
-            value: Node { place: missing.place, content: Content::List(vec![note]) },
+            value: Node {
+                place: missing.place,
+                content: Content::List(vec![note]),
+            },
             replaces: None,
         }),
     }
@@ -189,7 +221,15 @@ fn forget_foreign_marks(root: &mut Node) {
 }
 
 fn text_entry(key: &str, text: &str, place: Place) -> Entry {
-    Entry { key: key.to_owned(), place, value: Node { place, content: Content::text(text) }, replaces: None }
+    Entry {
+        key: key.to_owned(),
+        place,
+        value: Node {
+            place,
+            content: Content::text(text),
+        },
+        replaces: None,
+    }
 }
 
 #[cfg(test)]

@@ -13,8 +13,10 @@ fn resolved(text: &str, variables: &[(&str, &str)]) -> (Value, Unset) {
 
 #[test]
 fn references_are_replaced_in_lists_and_maps_at_any_depth() {
-    let (value, unset) =
-        resolved("a: $X\nb: [$X, {c: $X, d: [$X]}]\nmodels:\n  - {name: m, api_key: $X, headers: {auth: $X}}\n", &[("X", "x")]);
+    let (value, unset) = resolved(
+        "a: $X\nb: [$X, {c: $X, d: [$X]}]\nmodels:\n  - {name: m, api_key: $X, headers: {auth: $X}}\n",
+        &[("X", "x")],
+    );
     assert_eq!(
         value,
         json!({
@@ -28,7 +30,10 @@ fn references_are_replaced_in_lists_and_maps_at_any_depth() {
 #[test]
 fn only_a_whole_text_is_a_reference() {
     let text = "a: pre-$X\nb: ' $X'\nc: '${X}'\nd: 5\ne: x$\n";
-    let (value, unset) = resolved(text, &[("X", "x"), ("{X}", "braced is a name like any other")]);
+    let (value, unset) = resolved(
+        text,
+        &[("X", "x"), ("{X}", "braced is a name like any other")],
+    );
     assert_eq!(value["a"], "pre-$X");
     assert_eq!(value["b"], " $X");
     assert_eq!(value["c"], "braced is a name like any other");
@@ -48,10 +53,20 @@ fn a_variable_that_is_not_utf8_is_a_problem_everywhere() {
     use std::os::unix::ffi::OsStringExt;
     let raw = [("MINE".into(), std::ffi::OsString::from_vec(vec![0xff]))];
     let environment = Environment::from_raw("/", raw).unwrap();
-    for text in ["title: {max_words: $MINE}\n", "models:\n  - {name: m, use: openai, model: m, api_key: $MINE}\n"] {
-        let unset = resolve(&mut Node::parse(text).unwrap(), Path::new("config.yaml"), &environment);
+    for text in [
+        "title: {max_words: $MINE}\n",
+        "models:\n  - {name: m, use: openai, model: m, api_key: $MINE}\n",
+    ] {
+        let unset = resolve(
+            &mut Node::parse(text).unwrap(),
+            Path::new("config.yaml"),
+            &environment,
+        );
         let told = unset.problems.first().expect("a problem").to_string();
-        assert!(told.contains("refers to the environment variable MINE, whose value is not UTF-8"), "{told}");
+        assert!(
+            told.contains("refers to the environment variable MINE, whose value is not UTF-8"),
+            "{told}"
+        );
     }
 }
 

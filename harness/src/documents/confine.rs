@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use libc::c_long;
 use rustix::process::{Resource, Rlimit, setrlimit};
-use seccompiler::{SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule};
+use seccompiler::{
+    SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
+};
 
 /// What a process may use.
 const LIMITS: [(Resource, u64); 6] = [
@@ -64,23 +66,46 @@ pub enum Unconfined {
 /// Gives up everything, for good, for this thread and all it starts. To be called while it is the only one.
 pub(super) fn give_up() -> Result<(), Unconfined> {
     for (resource, most) in LIMITS {
-        setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) })?;
+        setrlimit(
+            resource,
+            Rlimit {
+                current: Some(most),
+                maximum: Some(most),
+            },
+        )?;
     }
     let program = filter().map_err(|error| Unconfined::Filter(error.to_string()))?;
     seccompiler::apply_filter(&program).map_err(|error| Unconfined::Filter(error.to_string()))
 }
 
 fn filter() -> Result<seccompiler::BpfProgram, seccompiler::BackendError> {
-    let mut rules: BTreeMap<i64, Vec<SeccompRule>> = ALLOWED.iter().map(|call| (*call, Vec::new())).collect();
+    let mut rules: BTreeMap<i64, Vec<SeccompRule>> =
+        ALLOWED.iter().map(|call| (*call, Vec::new())).collect();
     let thread = libc::CLONE_THREAD as u64;
-    let is_thread = SeccompCondition::new(0, SeccompCmpArgLen::Dword, SeccompCmpOp::MaskedEq(thread), thread)?;
+    let is_thread = SeccompCondition::new(
+        0,
+        SeccompCmpArgLen::Dword,
+        SeccompCmpOp::MaskedEq(thread),
+        thread,
+    )?;
     rules.insert(libc::SYS_clone, vec![SeccompRule::new(vec![is_thread])?]);
     // To end itself, which is how a panic that cannot go on ends, and no other process of the same user.
-    let is_own = SeccompCondition::new(0, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, u64::from(std::process::id()))?;
+    let is_own = SeccompCondition::new(
+        0,
+        SeccompCmpArgLen::Dword,
+        SeccompCmpOp::Eq,
+        u64::from(std::process::id()),
+    )?;
     rules.insert(libc::SYS_tgkill, vec![SeccompRule::new(vec![is_own])?]);
     // "No such call" has libraries try an older one, such as `clone` for `clone3`, or do without.
     let unknown = SeccompAction::Errno(libc::ENOSYS as u32);
-    SeccompFilter::new(rules, unknown, SeccompAction::Allow, std::env::consts::ARCH.try_into()?)?.try_into()
+    SeccompFilter::new(
+        rules,
+        unknown,
+        SeccompAction::Allow,
+        std::env::consts::ARCH.try_into()?,
+    )?
+    .try_into()
 }
 
 #[cfg(test)]
@@ -101,14 +126,37 @@ mod tests {
     fn who_gave_up_can_compute_and_start_threads_and_nothing_else() {
         let confined = std::thread::spawn(|| {
             seccompiler::apply_filter(&filter().unwrap()).unwrap();
-            let (read, write) = (std::fs::File::open("/etc/hostname").is_err(), std::fs::write("/tmp/x", "x").is_err());
-            let (tcp, udp) = (TcpStream::connect("127.0.0.1:1").unwrap_err(), UdpSocket::bind("127.0.0.1:0").is_err());
+            let (read, write) = (
+                std::fs::File::open("/etc/hostname").is_err(),
+                std::fs::write("/tmp/x", "x").is_err(),
+            );
+            let (tcp, udp) = (
+                TcpStream::connect("127.0.0.1:1").unwrap_err(),
+                UdpSocket::bind("127.0.0.1:0").is_err(),
+            );
             let program = Command::new("/bin/true").status().is_err();
             let thread = std::thread::Builder::new().spawn(|| vec![1_u8; 1 << 20].len());
-            let signals = [std::process::id(), std::os::unix::process::parent_id()].map(can_be_signalled);
-            (read, write, tcp.kind(), udp, program, signals, thread.unwrap().join().unwrap())
+            let signals =
+                [std::process::id(), std::os::unix::process::parent_id()].map(can_be_signalled);
+            (
+                read,
+                write,
+                tcp.kind(),
+                udp,
+                program,
+                signals,
+                thread.unwrap().join().unwrap(),
+            )
         });
-        let expected = (true, true, std::io::ErrorKind::Unsupported, true, true, [true, false], 1 << 20);
+        let expected = (
+            true,
+            true,
+            std::io::ErrorKind::Unsupported,
+            true,
+            true,
+            [true, false],
+            1 << 20,
+        );
         assert_eq!(confined.join().unwrap(), expected);
     }
 }

@@ -36,9 +36,17 @@ impl Glimpse {
     /// The glimpse in lines.
     pub fn lines(&self) -> impl Iterator<Item = String> {
         let markdown = self.markdown.iter().map(|path| format!("Markdown: {path}"));
-        let headings = self.headings.iter().map(|Heading { line, title }| format!("L{line}: {title}"));
-        let more = self.truncated.then(|| "... more headings follow".to_owned());
-        markdown.chain(headings).chain(more).chain(self.preview.iter().map(|line| format!("> {line}")))
+        let headings = self
+            .headings
+            .iter()
+            .map(|Heading { line, title }| format!("L{line}: {title}"));
+        let more = self
+            .truncated
+            .then(|| "... more headings follow".to_owned());
+        markdown
+            .chain(headings)
+            .chain(more)
+            .chain(self.preview.iter().map(|line| format!("> {line}")))
     }
 }
 
@@ -46,7 +54,11 @@ impl Glimpse {
 pub async fn glimpse(files: &ThreadFiles, name: &str) -> Glimpse {
     let Some((_, markdown)) = DocumentKind::of_file(name) else {
         let is_text = name.to_ascii_lowercase().ends_with(".md");
-        return if is_text { glimpse_of(files, name, "").await.unwrap_or_default() } else { Glimpse::default() };
+        return if is_text {
+            glimpse_of(files, name, "").await.unwrap_or_default()
+        } else {
+            Glimpse::default()
+        };
     };
     let mark = mark_of(name);
     for place in markdown {
@@ -64,13 +76,25 @@ async fn glimpse_of(files: &ThreadFiles, name: &str, mark: &str) -> Option<Glimp
     let text = String::from_utf8_lossy(&bytes);
     let unmarked = text.strip_prefix(mark)?;
     let found = outline(&text);
-    let preview = if found.headings.is_empty() { preview(unmarked) } else { Vec::new() };
-    Some(Glimpse { markdown: None, headings: found.headings, truncated: found.truncated, preview })
+    let preview = if found.headings.is_empty() {
+        preview(unmarked)
+    } else {
+        Vec::new()
+    };
+    Some(Glimpse {
+        markdown: None,
+        headings: found.headings,
+        truncated: found.truncated,
+        preview,
+    })
 }
 
 fn preview(text: &str) -> Vec<String> {
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
-    lines.take(PREVIEW).map(|line| line.chars().take(LONGEST_LINE).collect()).collect()
+    lines
+        .take(PREVIEW)
+        .map(|line| line.chars().take(LONGEST_LINE).collect())
+        .collect()
 }
 
 fn place(name: &str) -> Option<VirtualPath> {
@@ -81,8 +105,13 @@ fn place(name: &str) -> Option<VirtualPath> {
 pub async fn hidden_copies(files: &ThreadFiles, names: &[&str]) -> HashSet<String> {
     let mut copies = HashSet::new();
     for name in names {
-        for markdown in DocumentKind::of_file(name).into_iter().flat_map(|(_, markdown)| markdown) {
-            let Some(path) = place(&markdown) else { continue };
+        for markdown in DocumentKind::of_file(name)
+            .into_iter()
+            .flat_map(|(_, markdown)| markdown)
+        {
+            let Some(path) = place(&markdown) else {
+                continue;
+            };
             match files.is_marked(&path, mark_of(name)).await {
                 Ok(true) => drop(copies.insert(markdown)),
                 Ok(false) => {}

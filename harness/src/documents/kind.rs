@@ -32,19 +32,28 @@ const KINDS: [(&str, DocumentKind); 7] = [
 impl DocumentKind {
     /// The kind whose ending is `name`, without its dot.
     pub fn parse(name: &str) -> Option<Self> {
-        KINDS.iter().find(|(ending, _)| ending.eq_ignore_ascii_case(name)).map(|(_, kind)| *kind)
+        KINDS
+            .iter()
+            .find(|(ending, _)| ending.eq_ignore_ascii_case(name))
+            .map(|(_, kind)| *kind)
     }
 
     /// Its ending, without a dot.
     pub fn ending(self) -> &'static str {
-        KINDS.iter().find(|(_, kind)| *kind == self).map_or("", |(ending, _)| ending)
+        KINDS
+            .iter()
+            .find(|(_, kind)| *kind == self)
+            .map_or("", |(ending, _)| ending)
     }
 
     /// The kind of a file, and the names that its Markdown beside it may have: the first that nothing else has. The second is the
     /// document's alone, for those that differ in their endings.
     pub fn of_file(name: &str) -> Option<(Self, [String; 2])> {
         let (stem, ending) = name.rsplit_once('.').filter(|(stem, _)| !stem.is_empty())?;
-        Some((Self::parse(ending)?, [format!("{stem}.md"), format!("{name}.md")]))
+        Some((
+            Self::parse(ending)?,
+            [format!("{stem}.md"), format!("{name}.md")],
+        ))
     }
 }
 
@@ -54,10 +63,19 @@ mod tests {
 
     #[test]
     fn documents_are_known_by_their_endings() {
-        assert_eq!(DocumentKind::of_file("a.b.PDF"), Some((DocumentKind::Pdf, ["a.b.md", "a.b.PDF.md"].map(str::to_owned))));
+        assert_eq!(
+            DocumentKind::of_file("a.b.PDF"),
+            Some((
+                DocumentKind::Pdf,
+                ["a.b.md", "a.b.PDF.md"].map(str::to_owned)
+            ))
+        );
         for other in ["a.txt", "pdf", ".pdf", "a.", "a.pdf.txt", ""] {
             assert_eq!(DocumentKind::of_file(other), None, "{other}");
         }
-        assert!(KINDS.iter().all(|(ending, kind)| kind.ending() == *ending && DocumentKind::parse(ending) == Some(*kind)));
+        assert!(
+            KINDS.iter().all(|(ending, kind)| kind.ending() == *ending
+                && DocumentKind::parse(ending) == Some(*kind))
+        );
     }
 }

@@ -19,5 +19,9 @@ pub use reader::{DocumentReader, Opening, ProcessDocumentReader, Unreadable};
 /// A size for people: kilobytes with one decimal, megabytes from 1024 of them.
 pub fn size_text(bytes: u64) -> String {
     let kilobytes = bytes as f64 / 1024.0;
-    if kilobytes < 1024.0 { format!("{kilobytes:.1} KB") } else { format!("{:.1} MB", kilobytes / 1024.0) }
+    if kilobytes < 1024.0 {
+        format!("{kilobytes:.1} KB")
+    } else {
+        format!("{:.1} MB", kilobytes / 1024.0)
+    }
 }

@@ -29,7 +29,9 @@ pub fn outline(markdown: &str) -> Outline {
     let mut fence: Option<&str> = None;
     for (at, line) in markdown.lines().enumerate() {
         let text = line.trim();
-        let mark = ["```", "~~~"].into_iter().find(|mark| text.starts_with(mark));
+        let mark = ["```", "~~~"]
+            .into_iter()
+            .find(|mark| text.starts_with(mark));
         match (fence, mark) {
             (None, Some(mark)) => fence = Some(mark),
             (Some(open), Some(mark)) if open == mark => fence = None,
@@ -41,7 +43,10 @@ pub fn outline(markdown: &str) -> Outline {
             found.truncated = true;
             break;
         }
-        found.headings.push(Heading { line: at + 1, title: title.chars().take(LONGEST).collect() });
+        found.headings.push(Heading {
+            line: at + 1,
+            title: title.chars().take(LONGEST).collect(),
+        });
     }
     found
 }
@@ -50,8 +55,16 @@ fn title_of(line: &str) -> Option<&str> {
     let rest = line.trim_start_matches('#');
     let level = line.len() - rest.len();
     let title = match level {
-        1..=6 if rest.starts_with(' ') => rest.trim().trim_end_matches('#').trim_end().trim_matches('*'),
-        0 => line.strip_prefix("**")?.strip_suffix("**").filter(|title| !title.contains("**"))?.trim(),
+        1..=6 if rest.starts_with(' ') => rest
+            .trim()
+            .trim_end_matches('#')
+            .trim_end()
+            .trim_matches('*'),
+        0 => line
+            .strip_prefix("**")?
+            .strip_suffix("**")
+            .filter(|title| !title.contains("**"))?
+            .trim(),
         _ => return None,
     };
     (!title.is_empty()).then_some(title)
@@ -63,10 +76,14 @@ mod tests {
 
     #[test]
     fn headings_are_found_with_their_lines() {
-        let text =
-            "# One\n\ntext **bold** text\n**Two**\n```\n# no\n```\n###### Six ##\n####### no\n#no\n**a** and **b**\n## **Bold**\n****\n#\n";
-        let found: Vec<(usize, String)> = outline(text).headings.into_iter().map(|heading| (heading.line, heading.title)).collect();
-        let expected = [(1, "One"), (4, "Two"), (8, "Six"), (12, "Bold")].map(|(line, title)| (line, title.to_owned()));
+        let text = "# One\n\ntext **bold** text\n**Two**\n```\n# no\n```\n###### Six ##\n####### no\n#no\n**a** and **b**\n## **Bold**\n****\n#\n";
+        let found: Vec<(usize, String)> = outline(text)
+            .headings
+            .into_iter()
+            .map(|heading| (heading.line, heading.title))
+            .collect();
+        let expected = [(1, "One"), (4, "Two"), (8, "Six"), (12, "Bold")]
+            .map(|(line, title)| (line, title.to_owned()));
         assert_eq!(found, expected);
     }
 

@@ -49,7 +49,12 @@ pub type Opening<'a> = BoxFuture<'a, Result<File, Unreadable>>;
 pub trait DocumentReader: Send + Sync + Debug {
     /// The Markdown of a document of `user`, which is opened when its turn comes. Ends within limits of its own, whatever is in the
     /// document and however many others there are.
-    async fn markdown(&self, user: &str, kind: DocumentKind, document: Opening<'_>) -> Result<String, Unreadable>;
+    async fn markdown(
+        &self,
+        user: &str,
+        kind: DocumentKind,
+        document: Opening<'_>,
+    ) -> Result<String, Unreadable>;
 }
 
 /// Has each document read by a process that can do nothing but compute (`worker`).
@@ -63,8 +68,17 @@ pub struct ProcessDocumentReader {
 
 impl ProcessDocumentReader {
     /// Starts `program` with `arguments` and the kind's ending; the document is its standard input.
-    pub fn new(program: PathBuf, arguments: impl IntoIterator<Item = String>, limit: Duration) -> Self {
-        Self { program, arguments: arguments.into_iter().collect(), limit, turns: Turns::new(AT_ONCE, PATIENCE) }
+    pub fn new(
+        program: PathBuf,
+        arguments: impl IntoIterator<Item = String>,
+        limit: Duration,
+    ) -> Self {
+        Self {
+            program,
+            arguments: arguments.into_iter().collect(),
+            limit,
+            turns: Turns::new(AT_ONCE, PATIENCE),
+        }
     }
 
     async fn follow(&self, kind: DocumentKind, document: File) -> Result<String, Unreadable> {
@@ -79,14 +93,24 @@ impl ProcessDocumentReader {
             .kill_on_drop(true)
             .spawn()
             .map_err(|error| Unreadable::NoWorker(error.to_string()))?;
-        let (text, words) = tokio::join!(read(worker.stdout.take(), LONGEST), read(worker.stderr.take(), LONGEST_WORDS));
-        let ended = worker.wait().await.map_err(|error| Unreadable::NoWorker(error.to_string()))?;
+        let (text, words) = tokio::join!(
+            read(worker.stdout.take(), LONGEST),
+            read(worker.stderr.take(), LONGEST_WORDS)
+        );
+        let ended = worker
+            .wait()
+            .await
+            .map_err(|error| Unreadable::NoWorker(error.to_string()))?;
         match String::from_utf8(text) {
             Ok(text) if ended.success() => Ok(text),
             _ => {
                 let words = String::from_utf8_lossy(&words);
                 let words = words.trim();
-                Err(Unreadable::Document(if words.is_empty() { format!("its worker ended with {ended}") } else { words.to_owned() }))
+                Err(Unreadable::Document(if words.is_empty() {
+                    format!("its worker ended with {ended}")
+                } else {
+                    words.to_owned()
+                }))
             }
         }
     }
@@ -94,11 +118,22 @@ impl ProcessDocumentReader {
 
 #[async_trait]
 impl DocumentReader for ProcessDocumentReader {
-    async fn markdown(&self, user: &str, kind: DocumentKind, document: Opening<'_>) -> Result<String, Unreadable> {
-        let _turn = self.turns.next(user).await.ok_or(Unreadable::Busy(PATIENCE))?;
+    async fn markdown(
+        &self,
+        user: &str,
+        kind: DocumentKind,
+        document: Opening<'_>,
+    ) -> Result<String, Unreadable> {
+        let _turn = self
+            .turns
+            .next(user)
+            .await
+            .ok_or(Unreadable::Busy(PATIENCE))?;
         let reading = async { self.follow(kind, document.await?).await };
         // Dropped, the worker is killed.
-        timeout(self.limit, reading).await.map_err(|_| Unreadable::TooSlow(self.limit))?
+        timeout(self.limit, reading)
+            .await
+            .map_err(|_| Unreadable::TooSlow(self.limit))?
     }
 }
 
@@ -122,7 +157,11 @@ mod tests {
     use super::*;
 
     fn reader() -> ProcessDocumentReader {
-        ProcessDocumentReader::new("/bin/cat".into(), ["-".to_owned(), "--".to_owned(), "/dev/null".to_owned()], Duration::from_secs(3_600))
+        ProcessDocumentReader::new(
+            "/bin/cat".into(),
+            ["-".to_owned(), "--".to_owned(), "/dev/null".to_owned()],
+            Duration::from_secs(3_600),
+        )
     }
 
     /// A document that is never there.
@@ -140,13 +179,28 @@ mod tests {
         let (ann, ben) = (oneshot::channel(), oneshot::channel());
         let opened = AtomicBool::new(false);
         let begun = tokio::time::Instant::now();
-        let unread = || async { Err(Unreadable::Document(format!("opened: {}", opened.swap(true, Ordering::Relaxed)))) }.boxed();
+        let unread = || {
+            async {
+                Err(Unreadable::Document(format!(
+                    "opened: {}",
+                    opened.swap(true, Ordering::Relaxed)
+                )))
+            }
+            .boxed()
+        };
         let waits = async {
             ann.1.await.unwrap();
             let own = reader.markdown("ann", DocumentKind::Pdf, unread()).await;
-            assert_eq!((own, begun.elapsed()), (Err(Unreadable::Busy(PATIENCE)), PATIENCE), "one turn for each user");
+            assert_eq!(
+                (own, begun.elapsed()),
+                (Err(Unreadable::Busy(PATIENCE)), PATIENCE),
+                "one turn for each user"
+            );
             // The other turn was free all the time.
-            assert_eq!(reader.markdown("cid", DocumentKind::Pdf, unread()).await, Err(Unreadable::Document("opened: false".to_owned())));
+            assert_eq!(
+                reader.markdown("cid", DocumentKind::Pdf, unread()).await,
+                Err(Unreadable::Document("opened: false".to_owned()))
+            );
             let second = reader.markdown("ben", DocumentKind::Pdf, endless(ben.0));
             let third = async {
                 ben.1.await.unwrap();
@@ -162,6 +216,10 @@ mod tests {
             read = reader.markdown("ann", DocumentKind::Pdf, endless(ann.0)) => panic!("{read:?}"),
         }
         let free = reader.markdown("ann", DocumentKind::Pdf, unread()).await;
-        assert_eq!(free, Err(Unreadable::Document("opened: true".to_owned())), "turns come back");
+        assert_eq!(
+            free,
+            Err(Unreadable::Document("opened: true".to_owned())),
+            "turns come back"
+        );
     }
 }

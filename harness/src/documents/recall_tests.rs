@@ -28,7 +28,12 @@ struct Recall {
 impl Recall {
     fn of(source: &[String], markdown: &[String]) -> Self {
         let missing = missing(source, markdown).len();
-        Self { words: source.len(), found: source.len() - missing, ordered: common_run(source, markdown), written: markdown.len() }
+        Self {
+            words: source.len(),
+            found: source.len() - missing,
+            ordered: common_run(source, markdown),
+            written: markdown.len(),
+        }
     }
 
     fn add(&mut self, other: Self) {
@@ -44,21 +49,38 @@ impl Recall {
 
     fn row(self, name: &str) -> String {
         let percent = |part: usize, whole: usize| 100.0 * part as f64 / whole.max(1) as f64;
-        let (recall, ordered, precision) =
-            (percent(self.found, self.words), percent(self.ordered, self.words), percent(self.found, self.written));
-        format!("{name:<16} {:>6} {recall:>7.2}% {ordered:>7.2}% {precision:>7.2}%", self.words)
+        let (recall, ordered, precision) = (
+            percent(self.found, self.words),
+            percent(self.ordered, self.words),
+            percent(self.found, self.written),
+        );
+        format!(
+            "{name:<16} {:>6} {recall:>7.2}% {ordered:>7.2}% {precision:>7.2}%",
+            self.words
+        )
     }
 }
 
 /// The words of a text, in one way of writing each; signs that are words by themselves are one each.
 fn words(text: &str) -> Vec<String> {
     let mut words = vec![String::new()];
-    let text: Vec<char> = text.nfkc().flat_map(char::to_lowercase).filter(|sign| !is_invisible(*sign)).collect();
+    let text: Vec<char> = text
+        .nfkc()
+        .flat_map(char::to_lowercase)
+        .filter(|sign| !is_invisible(*sign))
+        .collect();
     for (at, sign) in text.iter().copied().enumerate() {
-        let is_digit = |at: Option<usize>| at.and_then(|at| text.get(at)).is_some_and(char::is_ascii_digit);
-        let within_number = matches!(sign, '.' | ',' | ':') && is_digit(at.checked_sub(1)) && is_digit(at.checked_add(1));
+        let is_digit = |at: Option<usize>| {
+            at.and_then(|at| text.get(at))
+                .is_some_and(char::is_ascii_digit)
+        };
+        let within_number = matches!(sign, '.' | ',' | ':')
+            && is_digit(at.checked_sub(1))
+            && is_digit(at.checked_add(1));
         match words.last_mut() {
-            Some(word) if !is_word(sign) && (sign.is_alphanumeric() || within_number) => word.push(sign),
+            Some(word) if !is_word(sign) && (sign.is_alphanumeric() || within_number) => {
+                word.push(sign)
+            }
             _ if is_word(sign) => words.extend([sign.to_string(), String::new()]),
             _ => words.push(String::new()),
         }
@@ -79,7 +101,9 @@ fn is_word(sign: char) -> bool {
 
 /// Markdown as it is read: without the marks of raised and lowered text, and the backslashes before signs.
 fn shown(markdown: &str) -> String {
-    let plain = ["<sub>", "</sub>", "<sup>", "</sup>"].iter().fold(markdown.to_owned(), |text, mark| text.replace(mark, ""));
+    let plain = ["<sub>", "</sub>", "<sup>", "</sup>"]
+        .iter()
+        .fold(markdown.to_owned(), |text, mark| text.replace(mark, ""));
     let mut signs = plain.chars().peekable();
     let mut shown = String::new();
     while let Some(sign) = signs.next() {
@@ -92,7 +116,9 @@ fn shown(markdown: &str) -> String {
 /// The words of the first that the second has not, or not as often.
 fn missing<'a>(source: &'a [String], markdown: &[String]) -> Vec<&'a str> {
     let mut there: HashMap<&str, usize> = HashMap::new();
-    markdown.iter().for_each(|word| *there.entry(word).or_default() += 1);
+    markdown
+        .iter()
+        .for_each(|word| *there.entry(word).or_default() += 1);
     let is_missing = |word: &&str| match there.get_mut(*word) {
         Some(left @ 1..) => {
             *left -= 1;
@@ -100,7 +126,11 @@ fn missing<'a>(source: &'a [String], markdown: &[String]) -> Vec<&'a str> {
         }
         _ => true,
     };
-    source.iter().map(String::as_str).filter(is_missing).collect()
+    source
+        .iter()
+        .map(String::as_str)
+        .filter(is_missing)
+        .collect()
 }
 
 /// The length of the longest sequence of words that both have.
@@ -110,7 +140,11 @@ fn common_run(one: &[String], other: &[String]) -> usize {
         let mut diagonal = 0;
         for (at, candidate) in other.iter().enumerate() {
             let above = row[at + 1];
-            row[at + 1] = if word == candidate { diagonal + 1 } else { above.max(row[at]) };
+            row[at + 1] = if word == candidate {
+                diagonal + 1
+            } else {
+                above.max(row[at])
+            };
             diagonal = above;
         }
     }
@@ -119,8 +153,15 @@ fn common_run(one: &[String], other: &[String]) -> usize {
 
 /// The documents of a kind, by their names.
 fn documents(folder: &Path, kind: DocumentKind) -> Vec<PathBuf> {
-    let files = std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path());
-    let mut documents: Vec<_> = files.filter(|file| file.extension().is_some_and(|ending| ending == kind.ending())).collect();
+    let files = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|file| file.unwrap().path());
+    let mut documents: Vec<_> = files
+        .filter(|file| {
+            file.extension()
+                .is_some_and(|ending| ending == kind.ending())
+        })
+        .collect();
     documents.sort();
     documents
 }
@@ -134,7 +175,9 @@ fn source(document: &Path, kind: DocumentKind) -> Vec<String> {
         _ => &["aside.txt", "comments.txt"],
     };
     let printed = std::fs::read_to_string(document.with_extension("txt")).unwrap();
-    let beside = beside.iter().map(|ending| std::fs::read_to_string(document.with_extension(ending)).unwrap_or_default());
+    let beside = beside
+        .iter()
+        .map(|ending| std::fs::read_to_string(document.with_extension(ending)).unwrap_or_default());
     words(&std::iter::once(printed).chain(beside).collect::<String>())
 }
 
@@ -142,8 +185,13 @@ fn source(document: &Path, kind: DocumentKind) -> Vec<String> {
 fn markdown_has_the_words_of_its_document() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/documents/made");
     let mut short = Vec::new();
-    println!("{:<16} {:>6} {:>8} {:>8} {:>8}", "document", "words", "found", "in order", "of all");
-    for kind in ["pdf", "doc", "docx", "ppt", "pptx", "xls", "xlsx"].map(|ending| DocumentKind::parse(ending).unwrap()) {
+    println!(
+        "{:<16} {:>6} {:>8} {:>8} {:>8}",
+        "document", "words", "found", "in order", "of all"
+    );
+    for kind in ["pdf", "doc", "docx", "ppt", "pptx", "xls", "xlsx"]
+        .map(|ending| DocumentKind::parse(ending).unwrap())
+    {
         let documents = documents(&folder, kind);
         assert!(documents.len() >= ENOUGH, "{kind:?}: {documents:?}");
         let mut all = Recall::default();
@@ -154,7 +202,10 @@ fn markdown_has_the_words_of_its_document() {
             let recall = Recall::of(&expected, &written);
             println!("{}", recall.row(&name));
             if recall.share() <= LEAST {
-                short.push(format!("{name} has not: {:?}", missing(&expected, &written)));
+                short.push(format!(
+                    "{name} has not: {:?}",
+                    missing(&expected, &written)
+                ));
             }
             all.add(recall);
         }
@@ -166,7 +217,15 @@ fn markdown_has_the_words_of_its_document() {
 #[test]
 fn words_are_told_apart_whatever_their_script() {
     let text = "Co\u{ad}op\\_x H<sub>2</sub>O 1,204.5|17:30. 鹿は ﬁne \u{200f}שלום😀";
-    assert_eq!(words(&shown(text)), ["coop", "x", "h2o", "1,204.5", "17:30", "鹿", "は", "fine", "שלום", "😀"]);
+    assert_eq!(
+        words(&shown(text)),
+        [
+            "coop", "x", "h2o", "1,204.5", "17:30", "鹿", "は", "fine", "שלום", "😀"
+        ]
+    );
     let (one, other) = (words("a b a c"), words("c a b x"));
-    assert_eq!((missing(&one, &other), common_run(&one, &other)), (vec!["a"], 2));
+    assert_eq!(
+        (missing(&one, &other), common_run(&one, &other)),
+        (vec!["a"], 2)
+    );
 }

@@ -33,7 +33,10 @@ impl Format {
         match shown(FIRST_DATE).as_str() {
             "1900-03-01" | "1904-03-02" => Self::Time,
             _ if shown(0.5).trim_end().ends_with('/') => Self::Fraction,
-            _ => match code.filter(|code| code.bytes().all(|digit| digit == b'0')).map_or(0, str::len) {
+            _ => match code
+                .filter(|code| code.bytes().all(|digit| digit == b'0'))
+                .map_or(0, str::len)
+            {
                 digits @ 2..=MOST_DIGITS => Self::Padded(digits),
                 _ => Self::Plain,
             },
@@ -45,7 +48,9 @@ impl Format {
         match self {
             Self::Time => span(number),
             Self::Fraction => Some(number.to_string()),
-            Self::Padded(digits) => (number >= 0.0).then(|| format!("{:0>digits$}", number.round())),
+            Self::Padded(digits) => {
+                (number >= 0.0).then(|| format!("{:0>digits$}", number.round()))
+            }
             Self::Plain => None,
         }
     }
@@ -53,9 +58,17 @@ impl Format {
 
 /// Days as hours, minutes and seconds, unless they are a date.
 fn span(days: f64) -> Option<String> {
-    let is_span = (0.0..1.0).contains(&days) || ((1.0..FIRST_DATE).contains(&days) && days.fract() > 0.0);
+    let is_span =
+        (0.0..1.0).contains(&days) || ((1.0..FIRST_DATE).contains(&days) && days.fract() > 0.0);
     let seconds = (days * 86_400.0).round() as u64;
-    is_span.then(|| format!("{:02}:{:02}:{:02}", seconds / 3_600, seconds / 60 % 60, seconds % 60))
+    is_span.then(|| {
+        format!(
+            "{:02}:{:02}:{:02}",
+            seconds / 3_600,
+            seconds / 60 % 60,
+            seconds % 60
+        )
+    })
 }
 
 /// The Markdown of a workbook since 2007.
@@ -63,12 +76,28 @@ pub(super) fn xlsx(document: Vec<u8>) -> Result<String, WorkError> {
     let mut book = xlsx::XlsxDocument::from_reader(Cursor::new(document)).map_err(broken)?;
     let mut sheets = std::mem::take(&mut book.worksheets);
     let mut formats = HashMap::new();
-    for cell in sheets.iter_mut().flat_map(|sheet| &mut sheet.rows).flat_map(|row| &mut row.cells) {
-        let xlsx::CellValue::Number(number) = cell.value else { continue };
+    for cell in sheets
+        .iter_mut()
+        .flat_map(|sheet| &mut sheet.rows)
+        .flat_map(|row| &mut row.cells)
+    {
+        let xlsx::CellValue::Number(number) = cell.value else {
+            continue;
+        };
         let (place, style) = (&cell.reference, cell.style_index);
         let code = style.and_then(|style| book.styles.as_ref()?.number_format_for(style));
-        let shown = |number| book.format_cell_value(&xlsx::Cell::new(place.clone(), xlsx::CellValue::Number(number), style));
-        if let Some(text) = formats.entry(style).or_insert_with(|| Format::of(code, shown)).shown(number) {
+        let shown = |number| {
+            book.format_cell_value(&xlsx::Cell::new(
+                place.clone(),
+                xlsx::CellValue::Number(number),
+                style,
+            ))
+        };
+        if let Some(text) = formats
+            .entry(style)
+            .or_insert_with(|| Format::of(code, shown))
+            .shown(number)
+        {
             cell.value = xlsx::CellValue::String(text);
         }
     }
@@ -82,10 +111,25 @@ pub(super) fn xls(document: Vec<u8>) -> Result<String, WorkError> {
     let mut formats = HashMap::new();
     for sheet in &mut book.sheets {
         let known = sheet.formats.clone();
-        for (cell, format) in sheet.rows.iter_mut().zip(&sheet.xf).flat_map(|(cells, formats)| cells.iter_mut().zip(formats)) {
-            let xls::CellValue::Number(number) = *cell else { continue };
-            let shown = |number| known.display(&xls::CellValue::Number(number), *format).into_owned();
-            if let Some(text) = formats.entry(*format).or_insert_with(|| Format::of(None, shown)).shown(number) {
+        for (cell, format) in sheet
+            .rows
+            .iter_mut()
+            .zip(&sheet.xf)
+            .flat_map(|(cells, formats)| cells.iter_mut().zip(formats))
+        {
+            let xls::CellValue::Number(number) = *cell else {
+                continue;
+            };
+            let shown = |number| {
+                known
+                    .display(&xls::CellValue::Number(number), *format)
+                    .into_owned()
+            };
+            if let Some(text) = formats
+                .entry(*format)
+                .or_insert_with(|| Format::of(None, shown))
+                .shown(number)
+            {
                 *cell = xls::CellValue::String(text);
             }
         }
@@ -119,12 +163,32 @@ mod tests {
 
     #[test]
     fn a_format_is_told_by_what_it_makes_of_numbers() {
-        let dates = |number: f64| if number > 1.0 { "1900-03-01".to_owned() } else { number.to_string() };
+        let dates = |number: f64| {
+            if number > 1.0 {
+                "1900-03-01".to_owned()
+            } else {
+                number.to_string()
+            }
+        };
         assert_eq!(Format::of(None, dates), Format::Time);
-        assert_eq!(Format::of(None, |_| "1 / ".to_owned()).shown(0.75).as_deref(), Some("0.75"));
+        assert_eq!(
+            Format::of(None, |_| "1 / ".to_owned())
+                .shown(0.75)
+                .as_deref(),
+            Some("0.75")
+        );
         let plain = |number: f64| number.to_string();
-        assert_eq!(Format::of(Some("00000"), plain).shown(1067.0).as_deref(), Some("01067"));
-        for code in [None, Some("0"), Some("#00"), Some(""), Some(&*"0".repeat(99))] {
+        assert_eq!(
+            Format::of(Some("00000"), plain).shown(1067.0).as_deref(),
+            Some("01067")
+        );
+        for code in [
+            None,
+            Some("0"),
+            Some("#00"),
+            Some(""),
+            Some(&*"0".repeat(99)),
+        ] {
             assert_eq!(Format::of(code, plain).shown(0.75), None, "{code:?}");
         }
     }

@@ -60,15 +60,28 @@ fn convert(kind: DocumentKind, document: Vec<u8>) -> Result<String, WorkError> {
         DocumentKind::Ppt => DocumentFormat::Ppt,
         DocumentKind::Pptx => DocumentFormat::Pptx,
     };
-    let document = office_oxide::Document::from_reader_with(Cursor::new(document), format, &ParseOptions::default());
+    let document = office_oxide::Document::from_reader_with(
+        Cursor::new(document),
+        format,
+        &ParseOptions::default(),
+    );
     let document = document.map_err(|error| WorkError::Broken(error.to_string()))?;
     // The shorter way leaves out what is said beside old slides, and their tables.
-    Ok(if kind == DocumentKind::Ppt { document.to_ir().to_markdown() } else { document.to_markdown() })
+    Ok(if kind == DocumentKind::Ppt {
+        document.to_ir().to_markdown()
+    } else {
+        document.to_markdown()
+    })
 }
 
 fn pdf(document: &[u8]) -> Result<String, WorkError> {
-    let read = unpdf::Unpdf::new().sequential().lenient().with_images(false).parse_bytes(document);
-    read.and_then(|document| document.to_markdown()).map_err(|error| WorkError::Broken(error.to_string()))
+    let read = unpdf::Unpdf::new()
+        .sequential()
+        .lenient()
+        .with_images(false)
+        .parse_bytes(document);
+    read.and_then(|document| document.to_markdown())
+        .map_err(|error| WorkError::Broken(error.to_string()))
 }
 
 #[cfg(test)]

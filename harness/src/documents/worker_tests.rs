@@ -4,8 +4,16 @@ use super::*;
 
 #[test]
 fn what_is_no_document_is_an_error_of_its_own() {
-    for kind in ["pdf", "doc", "docx", "ppt", "pptx", "xls", "xlsx"].map(|ending| DocumentKind::parse(ending).unwrap()) {
-        for content in ["", "PK\u{3}\u{4}", "%PDF-1.7\n%%EOF", "plain text", "\u{0}\u{1}\u{2}"] {
+    for kind in ["pdf", "doc", "docx", "ppt", "pptx", "xls", "xlsx"]
+        .map(|ending| DocumentKind::parse(ending).unwrap())
+    {
+        for content in [
+            "",
+            "PK\u{3}\u{4}",
+            "%PDF-1.7\n%%EOF",
+            "plain text",
+            "\u{0}\u{1}\u{2}",
+        ] {
             let text = convert(kind, content.as_bytes().to_vec()).unwrap_or_default();
             assert!(text.trim().is_empty(), "{kind:?} {content:?}: {text}");
         }
@@ -22,9 +30,16 @@ fn a_word_document_becomes_text() {
         <Override PartName="/word/document.xml" ContentType="application/vnd.openxmlformats-officedocument.wordprocessingml.document.main+xml"/></Types>"#;
     let relations = r#"<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships">
         <Relationship Id="r1" Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/officeDocument" Target="word/document.xml"/></Relationships>"#;
-    let package = archive(&[("[Content_Types].xml", kinds), ("_rels/.rels", relations), ("word/document.xml", text)]);
+    let package = archive(&[
+        ("[Content_Types].xml", kinds),
+        ("_rels/.rels", relations),
+        ("word/document.xml", text),
+    ]);
     let markdown = convert(DocumentKind::Docx, package).unwrap();
-    assert!(markdown.starts_with("Deer\n") && markdown.contains("They live in woods."), "{markdown}");
+    assert!(
+        markdown.starts_with("Deer\n") && markdown.contains("They live in woods."),
+        "{markdown}"
+    );
 }
 
 /// A zip archive whose files are stored as they are.
@@ -34,7 +49,11 @@ fn archive(files: &[(&str, &str)]) -> Vec<u8> {
         let (at, length) = (bytes.len() as u32, content.len() as u32);
         let mut facts = vec![20, 0, 0, 0, 0, 0, 0, 0, 0, 0];
         facts.extend(crc32(content.as_bytes()).to_le_bytes());
-        facts.extend([length, length].iter().flat_map(|length| length.to_le_bytes()));
+        facts.extend(
+            [length, length]
+                .iter()
+                .flat_map(|length| length.to_le_bytes()),
+        );
         facts.extend((name.len() as u16).to_le_bytes());
         facts.extend([0, 0]);
         bytes.extend(b"PK\x03\x04");
@@ -47,7 +66,11 @@ fn archive(files: &[(&str, &str)]) -> Vec<u8> {
         directory.extend(at.to_le_bytes());
         directory.extend(name.as_bytes());
     }
-    let (count, at, length) = (files.len() as u16, bytes.len() as u32, directory.len() as u32);
+    let (count, at, length) = (
+        files.len() as u16,
+        bytes.len() as u32,
+        directory.len() as u32,
+    );
     bytes.extend(directory);
     bytes.extend(b"PK\x05\x06\0\0\0\0");
     bytes.extend([count, count].iter().flat_map(|count| count.to_le_bytes()));
@@ -58,6 +81,14 @@ fn archive(files: &[(&str, &str)]) -> Vec<u8> {
 }
 
 fn crc32(bytes: &[u8]) -> u32 {
-    let step = |crc: u32| if crc & 1 == 1 { (crc >> 1) ^ 0xedb8_8320 } else { crc >> 1 };
-    !bytes.iter().fold(!0, |crc, byte| (0..8).fold(crc ^ u32::from(*byte), |crc, _| step(crc)))
+    let step = |crc: u32| {
+        if crc & 1 == 1 {
+            (crc >> 1) ^ 0xedb8_8320
+        } else {
+            crc >> 1
+        }
+    };
+    !bytes.iter().fold(!0, |crc, byte| {
+        (0..8).fold(crc ^ u32::from(*byte), |crc, _| step(crc))
+    })
 }

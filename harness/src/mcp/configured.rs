@@ -8,7 +8,9 @@ use serde_json::{Map, Value};
 
 use super::settings::{McpChange, McpPort, McpPortError};
 use super::toolbox::{McpConfig, McpSurroundings, McpToolbox, McpUnavailable};
-use crate::config::{AppConfig, ConfigSource, Extensions, ExtensionsError, ExtensionsFile, MCP_SERVERS, Variables};
+use crate::config::{
+    AppConfig, ConfigSource, Extensions, ExtensionsError, ExtensionsFile, MCP_SERVERS, Variables,
+};
 use crate::ids::ThreadId;
 use crate::runtime::tasks::{TaskKind, Tasks};
 use crate::tools::ToolSource;
@@ -44,12 +46,28 @@ impl ConfiguredMcp {
     /// # Errors
     /// As [`McpToolbox::new`].
     pub fn open(place: McpPlace, surroundings: McpSurroundings) -> Result<Self, McpUnavailable> {
-        let McpPlace { file, config, variables, launchers } = place;
+        let McpPlace {
+            file,
+            config,
+            variables,
+            launchers,
+        } = place;
         let tasks = surroundings.tasks.clone();
-        let settings = Arc::new(FileMcpConfig { file, config, variables, last: Mutex::default(), complaint: Mutex::default() });
+        let settings = Arc::new(FileMcpConfig {
+            file,
+            config,
+            variables,
+            last: Mutex::default(),
+            complaint: Mutex::default(),
+        });
         let toolbox = McpToolbox::new(settings.clone(), surroundings)?;
         toolbox.keep_swept();
-        let mcp = Self { settings, toolbox, tasks, launchers };
+        let mcp = Self {
+            settings,
+            toolbox,
+            tasks,
+            launchers,
+        };
         mcp.look();
         Ok(mcp)
     }
@@ -110,15 +128,23 @@ impl FileMcpConfig {
         {
             return last.extensions.clone();
         }
-        let resolved = written.overlaid(&config.extensions).resolved(|name| self.variables.get(name));
+        let resolved = written
+            .overlaid(&config.extensions)
+            .resolved(|name| self.variables.get(name));
         let extensions = Arc::new(resolved);
-        *last = Some(Resolved { written, config, extensions: extensions.clone() });
+        *last = Some(Resolved {
+            written,
+            config,
+            extensions: extensions.clone(),
+        });
         extensions
     }
 
     async fn load(&self) -> Result<Arc<Extensions>, ExtensionsError> {
         let file = self.file.clone();
-        tokio::task::spawn_blocking(move || file.load()).await.unwrap_or_else(|_panic| self.file.load())
+        tokio::task::spawn_blocking(move || file.load())
+            .await
+            .unwrap_or_else(|_panic| self.file.load())
     }
 }
 
@@ -126,7 +152,11 @@ impl FileMcpConfig {
 impl McpConfig for FileMcpConfig {
     async fn extensions(&self) -> Option<Arc<Extensions>> {
         let loaded = self.load().await;
-        let complaint = loaded.as_ref().err().map(ToString::to_string).unwrap_or_default();
+        let complaint = loaded
+            .as_ref()
+            .err()
+            .map(ToString::to_string)
+            .unwrap_or_default();
         let mut told = self.complaint.lock();
         if *told != complaint {
             if !complaint.is_empty() {
@@ -148,8 +178,16 @@ impl McpPort for ConfiguredMcp {
 
     async fn change(&self, change: McpChange) -> Result<Map<String, Value>, McpPortError> {
         let file = self.settings.file.clone();
-        let edit = move || file.edit(|all| all.change_section(MCP_SERVERS, |servers| change(servers).map(|()| servers.clone())));
-        let changed = tokio::task::spawn_blocking(edit).await.map_err(|panic| McpPortError::Failed(panic.to_string()))??;
+        let edit = move || {
+            file.edit(|all| {
+                all.change_section(MCP_SERVERS, |servers| {
+                    change(servers).map(|()| servers.clone())
+                })
+            })
+        };
+        let changed = tokio::task::spawn_blocking(edit)
+            .await
+            .map_err(|panic| McpPortError::Failed(panic.to_string()))??;
         self.toolbox.refresh().await;
         self.look();
         Ok(changed)
@@ -161,6 +199,10 @@ impl McpPort for ConfiguredMcp {
     }
 
     fn launchers(&self) -> Vec<String> {
-        LAUNCHERS.iter().map(|name| (*name).to_owned()).chain(self.launchers.iter().cloned()).collect()
+        LAUNCHERS
+            .iter()
+            .map(|name| (*name).to_owned())
+            .chain(self.launchers.iter().cloned())
+            .collect()
     }
 }

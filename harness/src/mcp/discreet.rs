@@ -8,7 +8,9 @@ use futures_util::stream::BoxStream;
 use reqwest::Client;
 use reqwest::header::{HeaderName, HeaderValue};
 use rmcp::model::ClientJsonRpcMessage;
-use rmcp::transport::streamable_http_client::{SseError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse};
+use rmcp::transport::streamable_http_client::{
+    SseError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
+};
 use sse_stream::Sse;
 
 /// A client whose errors tell nothing that may hold a key.
@@ -42,7 +44,10 @@ impl StreamableHttpClient for Discreet {
         token: Option<String>,
         headers: Headers,
     ) -> Result<StreamableHttpPostResponse, Failure> {
-        self.0.post_message(address, message, session, token, headers).await.map_err(discreet)
+        self.0
+            .post_message(address, message, session, token, headers)
+            .await
+            .map_err(discreet)
     }
 
     async fn post_message_with_max_sse_event_size(
@@ -54,12 +59,23 @@ impl StreamableHttpClient for Discreet {
         headers: Headers,
         most: usize,
     ) -> Result<StreamableHttpPostResponse, Failure> {
-        let sent = self.0.post_message_with_max_sse_event_size(address, message, session, token, headers, most);
+        let sent = self
+            .0
+            .post_message_with_max_sse_event_size(address, message, session, token, headers, most);
         sent.await.map_err(discreet)
     }
 
-    async fn delete_session(&self, address: Arc<str>, session: Arc<str>, token: Option<String>, headers: Headers) -> Result<(), Failure> {
-        self.0.delete_session(address, session, token, headers).await.map_err(discreet)
+    async fn delete_session(
+        &self,
+        address: Arc<str>,
+        session: Arc<str>,
+        token: Option<String>,
+        headers: Headers,
+    ) -> Result<(), Failure> {
+        self.0
+            .delete_session(address, session, token, headers)
+            .await
+            .map_err(discreet)
     }
 
     async fn get_stream(
@@ -70,7 +86,10 @@ impl StreamableHttpClient for Discreet {
         token: Option<String>,
         headers: Headers,
     ) -> Result<Events, Failure> {
-        self.0.get_stream(address, session, last, token, headers).await.map_err(discreet)
+        self.0
+            .get_stream(address, session, last, token, headers)
+            .await
+            .map_err(discreet)
     }
 
     async fn get_stream_with_max_sse_event_size(
@@ -82,7 +101,10 @@ impl StreamableHttpClient for Discreet {
         headers: Headers,
         most: usize,
     ) -> Result<Events, Failure> {
-        self.0.get_stream_with_max_sse_event_size(address, session, last, token, headers, most).await.map_err(discreet)
+        self.0
+            .get_stream_with_max_sse_event_size(address, session, last, token, headers, most)
+            .await
+            .map_err(discreet)
     }
 }
 
@@ -94,8 +116,13 @@ mod tests {
 
     #[test]
     fn no_error_tells_what_a_server_says() {
-        let failure = discreet(StreamableHttpError::UnexpectedServerResponse("HTTP 403 Forbidden: you sent canary".into()));
-        assert_eq!(failure.to_string(), "unexpected server response: HTTP 403 Forbidden");
+        let failure = discreet(StreamableHttpError::UnexpectedServerResponse(
+            "HTTP 403 Forbidden: you sent canary".into(),
+        ));
+        assert_eq!(
+            failure.to_string(),
+            "unexpected server response: HTTP 403 Forbidden"
+        );
     }
 
     #[tokio::test]
@@ -103,17 +130,67 @@ mod tests {
         let client = Discreet(super::super::http::client().unwrap());
         let address = || Arc::<str>::from("http://127.0.0.1:9/mcp?key=canary");
         let session = || Some(Arc::<str>::from("s"));
-        let message = || ClientJsonRpcMessage::request(ClientRequest::PingRequest(PingRequest::default()), RequestId::Number(1));
+        let message = || {
+            ClientJsonRpcMessage::request(
+                ClientRequest::PingRequest(PingRequest::default()),
+                RequestId::Number(1),
+            )
+        };
         let told = [
-            format!("{:?}", client.post_message(address(), message(), None, None, Headers::new()).await.unwrap_err()),
             format!(
                 "{:?}",
-                client.post_message_with_max_sse_event_size(address(), message(), None, None, Headers::new(), 9).await.unwrap_err()
+                client
+                    .post_message(address(), message(), None, None, Headers::new())
+                    .await
+                    .unwrap_err()
             ),
-            format!("{:?}", client.delete_session(address(), "s".into(), None, Headers::new()).await.unwrap_err()),
-            format!("{:?}", client.get_stream(address(), session(), None, None, Headers::new()).await.err()),
-            format!("{:?}", client.get_stream_with_max_sse_event_size(address(), session(), None, None, Headers::new(), 9).await.err()),
+            format!(
+                "{:?}",
+                client
+                    .post_message_with_max_sse_event_size(
+                        address(),
+                        message(),
+                        None,
+                        None,
+                        Headers::new(),
+                        9
+                    )
+                    .await
+                    .unwrap_err()
+            ),
+            format!(
+                "{:?}",
+                client
+                    .delete_session(address(), "s".into(), None, Headers::new())
+                    .await
+                    .unwrap_err()
+            ),
+            format!(
+                "{:?}",
+                client
+                    .get_stream(address(), session(), None, None, Headers::new())
+                    .await
+                    .err()
+            ),
+            format!(
+                "{:?}",
+                client
+                    .get_stream_with_max_sse_event_size(
+                        address(),
+                        session(),
+                        None,
+                        None,
+                        Headers::new(),
+                        9
+                    )
+                    .await
+                    .err()
+            ),
         ];
-        assert!(told.iter().all(|told| told.contains("Connect") && !told.contains("canary")), "{told:#?}");
+        assert!(
+            told.iter()
+                .all(|told| told.contains("Connect") && !told.contains("canary")),
+            "{told:#?}"
+        );
     }
 }

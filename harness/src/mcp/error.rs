@@ -23,7 +23,10 @@ pub(super) enum McpError {
     #[error(transparent)]
     Http(Trouble),
     #[error("it did not {phase} within {} s", limit.as_secs_f64())]
-    Late { phase: &'static str, limit: Duration },
+    Late {
+        phase: &'static str,
+        limit: Duration,
+    },
     #[error("it refused: {0}")]
     Refused(String),
     #[error("it gave an answer that does not fit the question")]
@@ -44,8 +47,12 @@ impl McpError {
     pub(super) fn of_start(error: &ClientInitializeError) -> Self {
         match error {
             ClientInitializeError::JsonRpcError(data) => Self::Refused(words(&data.message)),
-            ClientInitializeError::ConnectionClosed(_) | ClientInitializeError::Cancelled => Self::Ended,
-            ClientInitializeError::TransportError { error, .. } => Self::of_link(error.error.as_ref()),
+            ClientInitializeError::ConnectionClosed(_) | ClientInitializeError::Cancelled => {
+                Self::Ended
+            }
+            ClientInitializeError::TransportError { error, .. } => {
+                Self::of_link(error.error.as_ref())
+            }
             _ => Self::Answer,
         }
     }

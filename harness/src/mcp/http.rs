@@ -28,7 +28,10 @@ pub(super) fn client() -> Result<Client, reqwest::Error> {
 
 /// Keys in headers of their own would follow to any host, so only the server itself may send on.
 fn follow(attempt: Attempt<'_>) -> reqwest::redirect::Action {
-    let is_home = attempt.previous().first().is_some_and(|first| is_same_origin(first, attempt.url()));
+    let is_home = attempt
+        .previous()
+        .first()
+        .is_some_and(|first| is_same_origin(first, attempt.url()));
     match attempt.previous().len() {
         hops if hops > MOST_REDIRECTS => attempt.error("too many redirects"),
         _ if is_home => attempt.follow(),
@@ -67,11 +70,15 @@ impl Trouble {
             // What these hold is not among their sources.
             match error.downcast_ref::<StreamableHttpError<reqwest::Error>>() {
                 Some(StreamableHttpError::Client(error)) => return Self::of_request(error),
-                Some(StreamableHttpError::HttpStatus(answer)) => return Self::Status(answer.status),
+                Some(StreamableHttpError::HttpStatus(answer)) => {
+                    return Self::Status(answer.status);
+                }
                 Some(StreamableHttpError::AuthRequired(_)) => return Self::Status(401),
                 Some(StreamableHttpError::InsufficientScope(_)) => return Self::Status(403),
                 Some(StreamableHttpError::SessionExpired) => return Self::Status(404),
-                Some(StreamableHttpError::UnexpectedServerResponse(said)) => return status_in(said).map_or(Self::Foreign, Self::Status),
+                Some(StreamableHttpError::UnexpectedServerResponse(said)) => {
+                    return status_in(said).map_or(Self::Foreign, Self::Status);
+                }
                 _ => next = error.source(),
             }
         }

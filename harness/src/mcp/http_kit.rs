@@ -27,7 +27,10 @@ impl Asked {
 
     /// The method of the protocol.
     pub(super) fn method(&self) -> String {
-        self.json()["method"].as_str().unwrap_or_default().to_owned()
+        self.json()["method"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned()
     }
 }
 
@@ -54,7 +57,11 @@ impl Server {
     pub(super) async fn start(answer: impl Fn(&Asked) -> Answer + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let base = format!("http://{}", listener.local_addr().unwrap());
-        let (asked, tasks, answer) = (Arc::<Mutex<Vec<Asked>>>::default(), Tasks::new(), Arc::new(answer));
+        let (asked, tasks, answer) = (
+            Arc::<Mutex<Vec<Asked>>>::default(),
+            Tasks::new(),
+            Arc::new(answer),
+        );
         let (keep, connections) = (asked.clone(), tasks.clone());
         tasks.spawn(TaskKind::Service, "test server", async move {
             loop {
@@ -63,20 +70,35 @@ impl Server {
                 connections.spawn(TaskKind::Service, "connection", serve(socket, keep, answer));
             }
         });
-        Self { base, asked, _tasks: tasks }
+        Self {
+            base,
+            asked,
+            _tasks: tasks,
+        }
     }
 
     pub(super) fn count(&self, method: &str) -> usize {
-        self.asked.lock().iter().filter(|asked| asked.method() == method).count()
+        self.asked
+            .lock()
+            .iter()
+            .filter(|asked| asked.method() == method)
+            .count()
     }
 }
 
-async fn serve(mut socket: TcpStream, keep: Arc<Mutex<Vec<Asked>>>, answer: Arc<dyn Fn(&Asked) -> Answer + Send + Sync>) {
+async fn serve(
+    mut socket: TcpStream,
+    keep: Arc<Mutex<Vec<Asked>>>,
+    answer: Arc<dyn Fn(&Asked) -> Answer + Send + Sync>,
+) {
     while let Some(asked) = read(&mut socket).await {
         keep.lock().push(asked.clone());
         match answer(&asked) {
             Answer::Say(status, head, body) => {
-                let text = format!("HTTP/1.1 {status} X\r\ncontent-length: {}\r\n{head}\r\n{body}", body.len());
+                let text = format!(
+                    "HTTP/1.1 {status} X\r\ncontent-length: {}\r\n{head}\r\n{body}",
+                    body.len()
+                );
                 let _gone = socket.write_all(text.as_bytes()).await;
             }
             Answer::Raw(text) => {
@@ -101,10 +123,21 @@ async fn read(socket: &mut TcpStream) -> Option<Asked> {
     loop {
         if let Some(at) = bytes.windows(4).position(|window| window == b"\r\n\r\n") {
             let head = String::from_utf8_lossy(&bytes[..at]).to_lowercase();
-            let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")?.parse().ok()).unwrap_or(0);
+            let length = head
+                .lines()
+                .find_map(|line| line.strip_prefix("content-length: ")?.parse().ok())
+                .unwrap_or(0);
             if bytes.len() >= at + 4 + length {
-                let line = head.lines().next().unwrap_or_default().replace(" http/1.1", "");
-                return Some(Asked { line, body: String::from_utf8_lossy(&bytes[at + 4..]).into_owned(), head });
+                let line = head
+                    .lines()
+                    .next()
+                    .unwrap_or_default()
+                    .replace(" http/1.1", "");
+                return Some(Asked {
+                    line,
+                    body: String::from_utf8_lossy(&bytes[at + 4..]).into_owned(),
+                    head,
+                });
             }
         }
         if socket.read_buf(&mut bytes).await.unwrap_or(0) == 0 {
@@ -129,7 +162,9 @@ pub(super) fn good(asked: &Asked) -> Answer {
     let said = match asked.method().as_str() {
         "initialize" => greeting(),
         "tools/list" => json!({"tools": [{"name": "echo", "inputSchema": {"type": "object"}}]}),
-        "tools/call" => json!({"content": [{"type": "text", "text": asked.json()["params"]["arguments"].to_string()}]}),
+        "tools/call" => {
+            json!({"content": [{"type": "text", "text": asked.json()["params"]["arguments"].to_string()}]})
+        }
         _ if asked.line.starts_with("post") => return Answer::Say(202, "", String::new()),
         _ => return Answer::Say(405, "", String::new()),
     };

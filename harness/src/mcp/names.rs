@@ -40,7 +40,11 @@ const RESERVED: [&str; 27] = [
 
 /// The name of a server's tool here, or why it has none.
 pub(super) fn name_here(spec: &ServerSpec, tool: &str) -> Result<String, &'static str> {
-    let name = if spec.prefix { format!("{}_{tool}", spec.name) } else { tool.to_owned() };
+    let name = if spec.prefix {
+        format!("{}_{tool}", spec.name)
+    } else {
+        tool.to_owned()
+    };
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     if tool.is_empty() || !name.chars().all(is_plain) {
         return Err("a name has letters, digits, _ and - only");
@@ -72,9 +76,15 @@ mod tests {
 
     #[test]
     fn names_are_plain_short_and_nobody_elses() {
-        let spec =
-            |prefix: bool, name: &str| ServerSpec::read(name, &json!({"command": "x", "tool_name_prefix": prefix})).unwrap().unwrap();
-        assert_eq!(name_here(&spec(true, "git"), "log"), Ok("git_log".to_owned()));
+        let spec = |prefix: bool, name: &str| {
+            ServerSpec::read(name, &json!({"command": "x", "tool_name_prefix": prefix}))
+                .unwrap()
+                .unwrap()
+        };
+        assert_eq!(
+            name_here(&spec(true, "git"), "log"),
+            Ok("git_log".to_owned())
+        );
         assert_eq!(name_here(&spec(false, "git"), "log"), Ok("log".to_owned()));
         for (prefix, server, tool) in [
             (true, "my server", "log"),
@@ -86,7 +96,10 @@ mod tests {
             (true, "setup", "agent"),
             (true, "write", "todos"),
         ] {
-            assert!(name_here(&spec(prefix, server), tool).is_err(), "{server} {tool}");
+            assert!(
+                name_here(&spec(prefix, server), tool).is_err(),
+                "{server} {tool}"
+            );
         }
     }
 }

@@ -79,7 +79,10 @@ impl Default for OAuthSpec {
 
 impl fmt::Debug for OAuthSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("OAuthSpec").field("enabled", &self.enabled).field("grant_type", &self.grant_type).finish_non_exhaustive()
+        f.debug_struct("OAuthSpec")
+            .field("enabled", &self.enabled)
+            .field("grant_type", &self.grant_type)
+            .finish_non_exhaustive()
     }
 }
 
@@ -124,13 +127,20 @@ type Fetch = BoxFuture<'static, Result<HeaderValue, TokenError>>;
 
 impl fmt::Debug for Held {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Held").field("present", &self.header.is_some()).finish_non_exhaustive()
+        f.debug_struct("Held")
+            .field("present", &self.header.is_some())
+            .finish_non_exhaustive()
     }
 }
 
 impl Tokens {
     pub(super) fn new(spec: OAuthSpec, client: Client, tasks: Tasks) -> Self {
-        Self { spec: Arc::new(spec), client, tasks, held: Arc::default() }
+        Self {
+            spec: Arc::new(spec),
+            client,
+            tasks,
+            held: Arc::default(),
+        }
     }
 
     /// The `Authorization` header that holds now. Nobody waits for it longer than a fetch may take.
@@ -177,8 +187,14 @@ impl Tokens {
     async fn fetch(&self) -> Result<HeaderValue, TokenError> {
         let asked = Instant::now();
         let form = self.spec.form(self.held.lock().rotated.as_ref())?;
-        let answer = timeout(PATIENCE, self.ask(form)).await.map_err(|_late| TokenError::Late)??;
-        let Grantee { header, life, rotated } = self.spec.read(&answer)?;
+        let answer = timeout(PATIENCE, self.ask(form))
+            .await
+            .map_err(|_late| TokenError::Late)??;
+        let Grantee {
+            header,
+            life,
+            rotated,
+        } = self.spec.read(&answer)?;
         // A token that ends sooner than the skew is used by those who waited for it.
         let fresh = life.saturating_sub(Duration::from_secs(self.spec.refresh_skew_seconds));
         let mut held = self.held.lock();
@@ -190,8 +206,16 @@ impl Tokens {
 
     async fn ask(&self, form: String) -> Result<Map<String, Value>, TokenError> {
         let unreachable = |error: reqwest::Error| TokenError::Unreachable(Trouble::behind(&error));
-        let request = self.client.post(&self.spec.token_url).header(CONTENT_TYPE, "application/x-www-form-urlencoded");
-        let mut response = request.header("accept", "application/json").body(form).send().await.map_err(unreachable)?;
+        let request = self
+            .client
+            .post(&self.spec.token_url)
+            .header(CONTENT_TYPE, "application/x-www-form-urlencoded");
+        let mut response = request
+            .header("accept", "application/json")
+            .body(form)
+            .send()
+            .await
+            .map_err(unreachable)?;
         if !response.status().is_success() {
             return Err(TokenError::Refused(response.status().as_u16()));
         }
@@ -202,7 +226,8 @@ impl Tokens {
                 return Err(TokenError::Answer("length".to_owned()));
             }
         }
-        serde_json::from_slice(&body).map_err(|_no_object| TokenError::Answer("JSON object".to_owned()))
+        serde_json::from_slice(&body)
+            .map_err(|_no_object| TokenError::Answer("JSON object".to_owned()))
     }
 }
 
@@ -211,7 +236,10 @@ struct Ended<'a>(&'a Tokens);
 
 impl Ended<'_> {
     fn with(self, fetched: &Result<HeaderValue, TokenError>) {
-        self.0.held.lock().failed = fetched.as_ref().err().map(|error| (error.clone(), Instant::now() + AFTER_FAILURE));
+        self.0.held.lock().failed = fetched
+            .as_ref()
+            .err()
+            .map(|error| (error.clone(), Instant::now() + AFTER_FAILURE));
     }
 }
 
@@ -231,17 +259,28 @@ struct Grantee {
 impl OAuthSpec {
     /// The body of a token request.
     fn form(&self, rotated: Option<&SecretString>) -> Result<String, TokenError> {
-        let secret =
-            |secret: &Option<SecretString>| secret.as_ref().map(|secret| secret.expose_secret().to_owned()).filter(|text| !text.is_empty());
+        let secret = |secret: &Option<SecretString>| {
+            secret
+                .as_ref()
+                .map(|secret| secret.expose_secret().to_owned())
+                .filter(|text| !text.is_empty())
+        };
         let text = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
         let mut fields: Vec<(&str, Option<String>)> = match self.grant_type {
             Grant::ClientCredentials => {
                 let id = text(&self.client_id).ok_or(TokenError::Missing("client_id"))?;
-                let key = secret(&self.client_secret).ok_or(TokenError::Missing("client_secret"))?;
-                vec![("grant_type", Some("client_credentials".to_owned())), ("client_id", Some(id)), ("client_secret", Some(key))]
+                let key =
+                    secret(&self.client_secret).ok_or(TokenError::Missing("client_secret"))?;
+                vec![
+                    ("grant_type", Some("client_credentials".to_owned())),
+                    ("client_id", Some(id)),
+                    ("client_secret", Some(key)),
+                ]
             }
             Grant::RefreshToken => {
-                let token = rotated.map(|token| token.expose_secret().to_owned()).or_else(|| secret(&self.refresh_token));
+                let token = rotated
+                    .map(|token| token.expose_secret().to_owned())
+                    .or_else(|| secret(&self.refresh_token));
                 let token = token.ok_or(TokenError::Missing("refresh_token"))?;
                 let grant = ("grant_type", Some("refresh_token".to_owned()));
                 vec![
@@ -252,29 +291,62 @@ impl OAuthSpec {
                 ]
             }
         };
-        fields.extend([("scope", text(&self.scope)), ("audience", text(&self.audience))]);
-        fields.extend(self.extra_token_params.iter().map(|(name, value)| (name.as_str(), Some(value.clone()))));
-        let mut encoder = Url::parse("form:").map_err(|error| TokenError::Broken(error.to_string()))?;
-        encoder.query_pairs_mut().extend_pairs(fields.into_iter().filter_map(|(name, value)| Some((name, value?))));
+        fields.extend([
+            ("scope", text(&self.scope)),
+            ("audience", text(&self.audience)),
+        ]);
+        fields.extend(
+            self.extra_token_params
+                .iter()
+                .map(|(name, value)| (name.as_str(), Some(value.clone()))),
+        );
+        let mut encoder =
+            Url::parse("form:").map_err(|error| TokenError::Broken(error.to_string()))?;
+        encoder.query_pairs_mut().extend_pairs(
+            fields
+                .into_iter()
+                .filter_map(|(name, value)| Some((name, value?))),
+        );
         Ok(encoder.query().unwrap_or_default().to_owned())
     }
 
     /// What an answer grants.
     fn read(&self, answer: &Map<String, Value>) -> Result<Grantee, TokenError> {
-        let text = |field: &str| answer.get(field).and_then(Value::as_str).filter(|text| !text.is_empty());
-        let token = text(&self.token_field).ok_or_else(|| TokenError::Answer(self.token_field.clone()))?;
+        let text = |field: &str| {
+            answer
+                .get(field)
+                .and_then(Value::as_str)
+                .filter(|text| !text.is_empty())
+        };
+        let token =
+            text(&self.token_field).ok_or_else(|| TokenError::Answer(self.token_field.clone()))?;
         let kind = text(&self.token_type_field).unwrap_or(&self.default_token_type);
         // Many say `bearer` and take only `Bearer`.
-        let kind = if kind.eq_ignore_ascii_case("bearer") { "Bearer" } else { kind };
+        let kind = if kind.eq_ignore_ascii_case("bearer") {
+            "Bearer"
+        } else {
+            kind
+        };
         let header = HeaderValue::from_str(&format!("{kind} {token}"));
-        let mut header = header.map_err(|_unsendable| TokenError::Answer(self.token_field.clone()))?;
+        let mut header =
+            header.map_err(|_unsendable| TokenError::Answer(self.token_field.clone()))?;
         header.set_sensitive(true);
-        let seconds = answer.get(&self.expires_in_field).and_then(|life| match life {
-            Value::String(text) => text.trim().parse::<f64>().ok(),
-            other => other.as_f64(),
-        });
-        let seconds = seconds.filter(|seconds| seconds.is_finite()).map_or(USUAL_LIFE, |seconds| (seconds as u64).clamp(1, LONGEST_LIFE));
-        Ok(Grantee { header, life: Duration::from_secs(seconds), rotated: text("refresh_token").map(SecretString::from) })
+        let seconds = answer
+            .get(&self.expires_in_field)
+            .and_then(|life| match life {
+                Value::String(text) => text.trim().parse::<f64>().ok(),
+                other => other.as_f64(),
+            });
+        let seconds = seconds
+            .filter(|seconds| seconds.is_finite())
+            .map_or(USUAL_LIFE, |seconds| {
+                (seconds as u64).clamp(1, LONGEST_LIFE)
+            });
+        Ok(Grantee {
+            header,
+            life: Duration::from_secs(seconds),
+            rotated: text("refresh_token").map(SecretString::from),
+        })
     }
 }
 

@@ -61,7 +61,9 @@ impl Slot {
     fn entered(&self) -> Option<Entered> {
         match &self.held {
             Held::Opening(opening) => opening.as_ref()?.upgrade().map(Entered::Opening),
-            Held::Open(session) => Some(Entered::Open(session.clone())).filter(|_| !session.is_over()),
+            Held::Open(session) => {
+                Some(Entered::Open(session.clone())).filter(|_| !session.is_over())
+            }
         }
     }
 
@@ -76,14 +78,18 @@ impl Slot {
     /// Whether somebody waits for it or a call is under way.
     fn is_in_use(&self) -> bool {
         match &self.held {
-            Held::Opening(opening) => opening.as_ref().is_some_and(|opening| opening.upgrade().is_some()),
+            Held::Opening(opening) => opening
+                .as_ref()
+                .is_some_and(|opening| opening.upgrade().is_some()),
             Held::Open(session) => Arc::strong_count(session) > 1,
         }
     }
 
     fn is_of(&self, wanted: &Shared<Opening>) -> bool {
         match &self.held {
-            Held::Opening(Some(opening)) => opening.upgrade().is_some_and(|opening| opening.ptr_eq(wanted)),
+            Held::Opening(Some(opening)) => opening
+                .upgrade()
+                .is_some_and(|opening| opening.ptr_eq(wanted)),
             _ => false,
         }
     }
@@ -98,7 +104,10 @@ impl Default for Pool {
 impl Pool {
     /// A pool of so many conversations at once.
     pub(super) fn with_room(most: usize) -> Self {
-        Self { most, slots: Mutex::default() }
+        Self {
+            most,
+            slots: Mutex::default(),
+        }
     }
 
     /// The conversation of this key, opened when there is none. Who asks while it is being opened shares what comes of that, also a
@@ -114,7 +123,10 @@ impl Pool {
         };
         let opened = opening.clone().await;
         let mut slots = self.slots.lock();
-        match (slots.get_mut(key).filter(|slot| slot.is_of(&opening)), &opened) {
+        match (
+            slots.get_mut(key).filter(|slot| slot.is_of(&opening)),
+            &opened,
+        ) {
             (Some(slot), Ok(session)) => slot.held = Held::Open(session.clone()),
             (Some(_), Err(_)) => {
                 slots.shift_remove(key);
@@ -124,22 +136,38 @@ impl Pool {
         opened
     }
 
-    fn enter(&self, key: &SessionKey, open: impl FnOnce() -> BoxFuture<'static, Result<Session, McpError>>) -> Result<Entered, McpError> {
+    fn enter(
+        &self,
+        key: &SessionKey,
+        open: impl FnOnce() -> BoxFuture<'static, Result<Session, McpError>>,
+    ) -> Result<Entered, McpError> {
         let mut slots = self.slots.lock();
         let before = slots.shift_remove(key);
         let used = Instant::now();
-        if let Some((entered, Slot { held, .. })) = before.as_ref().and_then(Slot::entered).zip(before) {
+        if let Some((entered, Slot { held, .. })) =
+            before.as_ref().and_then(Slot::entered).zip(before)
+        {
             slots.insert(key.clone(), Slot { held, used });
             return Ok(entered);
         }
         // A busy one that made room would go on beside the new one.
-        let idle = if slots.len() < self.most { None } else { Some(slots.values().position(|slot| !slot.is_in_use())) };
+        let idle = if slots.len() < self.most {
+            None
+        } else {
+            Some(slots.values().position(|slot| !slot.is_in_use()))
+        };
         let oldest = match idle {
             None => None,
             Some(at) => slots.shift_remove_index(at.ok_or(McpError::Full(self.most))?),
         };
         let opening = open().map(|opened| opened.map(Arc::new)).boxed().shared();
-        slots.insert(key.clone(), Slot { held: Held::Opening(opening.downgrade()), used });
+        slots.insert(
+            key.clone(),
+            Slot {
+                held: Held::Opening(opening.downgrade()),
+                used,
+            },
+        );
         drop(slots);
         // Its process ends here.
         drop(oldest);
@@ -150,8 +178,13 @@ impl Pool {
     /// the calls that are still under way.
     pub(super) fn abandon(&self, key: &SessionKey, session: &Arc<Session>) {
         let mut slots = self.slots.lock();
-        let is_meant = |slot: &Slot| matches!(&slot.held, Held::Open(held) if Arc::ptr_eq(held, session));
-        let gone = if slots.get(key).is_some_and(is_meant) { slots.shift_remove(key) } else { None };
+        let is_meant =
+            |slot: &Slot| matches!(&slot.held, Held::Open(held) if Arc::ptr_eq(held, session));
+        let gone = if slots.get(key).is_some_and(is_meant) {
+            slots.shift_remove(key)
+        } else {
+            None
+        };
         drop(slots);
         drop(gone);
     }
@@ -159,12 +192,17 @@ impl Pool {
     /// Some conversation with this server that is open.
     pub(super) fn any_of(&self, server: u64) -> Option<Arc<Session>> {
         let slots = self.slots.lock();
-        slots.iter().rev().filter(|(key, _)| key.server == server).find_map(|(_, slot)| slot.open().cloned())
+        slots
+            .iter()
+            .rev()
+            .filter(|(key, _)| key.server == server)
+            .find_map(|(_, slot)| slot.open().cloned())
     }
 
     /// Ends the conversations that nobody used since `then`, and those that are over.
     pub(super) async fn end_idle(&self, then: Instant) {
-        self.end(|_, slot| slot.entered().is_none() || (slot.used < then && !slot.is_in_use())).await;
+        self.end(|_, slot| slot.entered().is_none() || (slot.used < then && !slot.is_in_use()))
+            .await;
     }
 
     /// Ends all conversations with these servers, in order.
@@ -174,15 +212,23 @@ impl Pool {
 
     /// Ends all conversations of a thread, in order.
     pub(super) async fn end_thread(&self, user: &str, thread: &str) {
-        self.end(|key, _| key.user == user && key.thread == thread).await;
+        self.end(|key, _| key.user == user && key.thread == thread)
+            .await;
     }
 
     /// A conversation that is in use ends with its last call.
     async fn end(&self, is_meant: impl Fn(&SessionKey, &Slot) -> bool) {
         let gone: Vec<Slot> = {
             let mut slots = self.slots.lock();
-            let meant: Vec<SessionKey> = slots.iter().filter(|(key, slot)| is_meant(key, slot)).map(|(key, _)| key.clone()).collect();
-            meant.iter().filter_map(|key| slots.shift_remove(key)).collect()
+            let meant: Vec<SessionKey> = slots
+                .iter()
+                .filter(|(key, slot)| is_meant(key, slot))
+                .map(|(key, _)| key.clone())
+                .collect();
+            meant
+                .iter()
+                .filter_map(|key| slots.shift_remove(key))
+                .collect()
         };
         let sessions = gone.into_iter().filter_map(|slot| match slot.held {
             Held::Open(session) => Arc::into_inner(session),

@@ -7,15 +7,31 @@ use super::super::test_kit::Does;
 use super::*;
 
 fn key(thread: &str) -> SessionKey {
-    SessionKey { server: 1, user: "ann".to_owned(), thread: thread.to_owned() }
+    SessionKey {
+        server: 1,
+        user: "ann".to_owned(),
+        thread: thread.to_owned(),
+    }
 }
 
 fn opening() -> BoxFuture<'static, Result<Session, McpError>> {
     async {
-        let spec = ServerSpec::read("s", &Does::default().entry()).unwrap().unwrap();
+        let spec = ServerSpec::read("s", &Does::default().entry())
+            .unwrap()
+            .unwrap();
         let variables = [("PATH".to_owned(), "/usr/local/bin:/usr/bin:/bin".to_owned())];
         let (client, place) = (client().unwrap(), Default::default());
-        Session::open(&spec, Surroundings { client: &client, variables: &variables, place, token: None, news: News::default() }).await
+        Session::open(
+            &spec,
+            Surroundings {
+                client: &client,
+                variables: &variables,
+                place,
+                token: None,
+                news: News::default(),
+            },
+        )
+        .await
     }
     .boxed()
 }
@@ -27,11 +43,24 @@ async fn only_an_idle_conversation_makes_room() {
     drop(pool.get(&key("b"), opening).await.unwrap());
     let third = pool.get(&key("c"), opening).await.unwrap();
     assert!(pool.slots.lock().contains_key(&key("a")), "it is in use");
-    assert_eq!(pool.get(&key("d"), opening).await.unwrap_err(), McpError::Full(2));
-    assert!(Arc::ptr_eq(&third, &pool.get(&key("c"), opening).await.unwrap()));
+    assert_eq!(
+        pool.get(&key("d"), opening).await.unwrap_err(),
+        McpError::Full(2)
+    );
+    assert!(Arc::ptr_eq(
+        &third,
+        &pool.get(&key("c"), opening).await.unwrap()
+    ));
     drop(first);
     pool.get(&key("d"), opening).await.unwrap();
-    assert_eq!(pool.slots.lock().keys().map(|key| key.thread.as_str()).collect::<Vec<_>>(), ["c", "d"]);
+    assert_eq!(
+        pool.slots
+            .lock()
+            .keys()
+            .map(|key| key.thread.as_str())
+            .collect::<Vec<_>>(),
+        ["c", "d"]
+    );
 }
 
 #[tokio::test]
@@ -45,6 +74,11 @@ async fn a_start_that_nobody_waits_for_any_more_is_begun_anew() {
         () = std::future::ready(()) => {}
     }
     pool.get(&key("a"), opening).await.unwrap();
-    assert_eq!(pool.get(&key("b"), || async { Err(McpError::Ended) }.boxed()).await.unwrap_err(), McpError::Ended);
+    assert_eq!(
+        pool.get(&key("b"), || async { Err(McpError::Ended) }.boxed())
+            .await
+            .unwrap_err(),
+        McpError::Ended
+    );
     assert!(pool.slots.lock().is_empty(), "a failure is not kept");
 }

@@ -1,6 +1,8 @@
 //! What a server says, as far as it can be read: an odd part costs neither the rest nor the time until somebody gives up.
 
-use rmcp::model::{ContentBlock, CustomResult, ErrorData, RequestId, ServerJsonRpcMessage, ServerResult, Tool};
+use rmcp::model::{
+    ContentBlock, CustomResult, ErrorData, RequestId, ServerJsonRpcMessage, ServerResult, Tool,
+};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
@@ -17,7 +19,10 @@ pub(super) fn message(bytes: &[u8]) -> Result<ServerJsonRpcMessage, serde_json::
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
     serde_json::from_str(text).or_else(|error| {
         let text = repaired(text);
-        serde_json::from_str(&text).ok().or_else(|| odd_reply(&text)).ok_or(error)
+        serde_json::from_str(&text)
+            .ok()
+            .or_else(|| odd_reply(&text))
+            .ok_or(error)
     })
 }
 
@@ -29,14 +34,20 @@ fn odd_reply(text: &str) -> Option<ServerJsonRpcMessage> {
     let id = RequestId::deserialize(reply.remove("id")?).ok()?;
     let error = reply.remove("error").filter(|error| !error.is_null());
     if let (None, Some(result)) = (&error, reply.remove("result")) {
-        return Some(ServerJsonRpcMessage::response(ServerResult::deserialize(result).ok()?, id));
+        return Some(ServerJsonRpcMessage::response(
+            ServerResult::deserialize(result).ok()?,
+            id,
+        ));
     }
     let error = error.unwrap_or_else(|| "it answered with neither a result nor an error".into());
     let words = match error.get("message").unwrap_or(&error) {
         Value::String(words) => words.clone(),
         other => other.to_string(),
     };
-    Some(ServerJsonRpcMessage::error(ErrorData::internal_error(words, None), Some(id)))
+    Some(ServerJsonRpcMessage::error(
+        ErrorData::internal_error(words, None),
+        Some(id),
+    ))
 }
 
 /// The message, where it is a result of which parts cannot be read: with the others.
@@ -64,7 +75,10 @@ fn result(mut odd: Value) -> ServerResult {
         tools.retain(is::<Tool>);
         let left_out = before - tools.len();
         if left_out > 0 {
-            tracing::warn!(left_out, "tools of an mcp server are left out, since they are not described as tools are");
+            tracing::warn!(
+                left_out,
+                "tools of an mcp server are left out, since they are not described as tools are"
+            );
         }
     }
     ServerResult::deserialize(&odd).unwrap_or(ServerResult::CustomResult(CustomResult(odd)))

@@ -14,17 +14,46 @@ fn refusal(text: &str) -> String {
 
 #[test]
 fn a_reply_that_breaks_the_rules_of_the_envelope_is_one() {
-    assert_eq!(refusal(r#"{"jsonrpc":"2.0","id":7,"error":{"code":-1,"message":"no"}}"#), "no");
-    assert_eq!(refusal(r#"{"jsonrpc":"2.0","id":7,"error":{"code":"x","message":"no"}}"#), "no");
+    assert_eq!(
+        refusal(r#"{"jsonrpc":"2.0","id":7,"error":{"code":-1,"message":"no"}}"#),
+        "no"
+    );
+    assert_eq!(
+        refusal(r#"{"jsonrpc":"2.0","id":7,"error":{"code":"x","message":"no"}}"#),
+        "no"
+    );
     assert_eq!(refusal(r#"{"id":7,"error":"no"}"#), "no");
-    assert_eq!(refusal(r#"{"jsonrpc":"2.0","id":7,"error":{"code":1,"message":5}}"#), "5");
-    assert_eq!(refusal(r#"{"jsonrpc":"2.0","id":7,"result":null,"error":{"code":1,"message":"no"}}"#), "no");
-    assert_eq!(refusal(r#"{"jsonrpc":"2.0","id":7}"#), "it answered with neither a result nor an error");
-    for result in [r#"{"jsonrpc":"2.0","id":7,"result":{"tools":[]},"error":null}"#, r#"{"id":7,"result":{"tools":[]}}"#] {
+    assert_eq!(
+        refusal(r#"{"jsonrpc":"2.0","id":7,"error":{"code":1,"message":5}}"#),
+        "5"
+    );
+    assert_eq!(
+        refusal(r#"{"jsonrpc":"2.0","id":7,"result":null,"error":{"code":1,"message":"no"}}"#),
+        "no"
+    );
+    assert_eq!(
+        refusal(r#"{"jsonrpc":"2.0","id":7}"#),
+        "it answered with neither a result nor an error"
+    );
+    for result in [
+        r#"{"jsonrpc":"2.0","id":7,"result":{"tools":[]},"error":null}"#,
+        r#"{"id":7,"result":{"tools":[]}}"#,
+    ] {
         let (result, id) = read(result).into_response().unwrap();
-        assert!(matches!(result, ServerResult::ListToolsResult(_)) && id == RequestId::Number(7), "{result:?}");
+        assert!(
+            matches!(result, ServerResult::ListToolsResult(_)) && id == RequestId::Number(7),
+            "{result:?}"
+        );
     }
-    for none in ["", "nonsense", "[]", "7", r#"{"error":"no"}"#, r#"{"id":{},"error":"no"}"#, r#"{"id":7,"method":5}"#] {
+    for none in [
+        "",
+        "nonsense",
+        "[]",
+        "7",
+        r#"{"error":"no"}"#,
+        r#"{"id":{},"error":"no"}"#,
+        r#"{"id":7,"method":5}"#,
+    ] {
         assert!(message(none.as_bytes()).is_err(), "{none}");
     }
 }
@@ -32,8 +61,18 @@ fn a_reply_that_breaks_the_rules_of_the_envelope_is_one() {
 #[test]
 fn letters_that_are_none_cost_themselves_alone() {
     let said = |words: &[u8]| {
-        let bytes = [br#"{"jsonrpc":"2.0","id":7,"error":{"code":1,"message":""#.as_slice(), words, br#""}}"#].concat();
-        without_odd_parts(message(&bytes).unwrap()).into_error().unwrap().0.message.into_owned()
+        let bytes = [
+            br#"{"jsonrpc":"2.0","id":7,"error":{"code":1,"message":""#.as_slice(),
+            words,
+            br#""}}"#,
+        ]
+        .concat();
+        without_odd_parts(message(&bytes).unwrap())
+            .into_error()
+            .unwrap()
+            .0
+            .message
+            .into_owned()
     };
     for (words, read) in [
         (r"cut \ud83d", "cut \u{fffd}"),
@@ -46,7 +85,8 @@ fn letters_that_are_none_cost_themselves_alone() {
         assert_eq!(said(words.as_bytes()), read, "{words}");
     }
     assert_eq!(said(b"a\xffb"), "a\u{fffd}b");
-    let marked = "\u{feff}{\"jsonrpc\":\"2.0\",\"id\":7,\"error\":{\"code\":1,\"message\":\"no\"}}\r\n";
+    let marked =
+        "\u{feff}{\"jsonrpc\":\"2.0\",\"id\":7,\"error\":{\"code\":1,\"message\":\"no\"}}\r\n";
     assert_eq!(refusal(marked), "no");
 }
 
@@ -74,12 +114,30 @@ fn an_odd_part_costs_not_the_others() {
     ], "isError": true})) else {
         panic!("no result of a call")
     };
-    let texts: Vec<_> = found.content.iter().map(|block| block.as_text().unwrap().text.as_str()).collect();
-    assert_eq!((texts, found.is_error), (vec!["before", UNKNOWN, UNKNOWN, UNKNOWN, "after"], Some(true)));
+    let texts: Vec<_> = found
+        .content
+        .iter()
+        .map(|block| block.as_text().unwrap().text.as_str())
+        .collect();
+    assert_eq!(
+        (texts, found.is_error),
+        (
+            vec!["before", UNKNOWN, UNKNOWN, UNKNOWN, "after"],
+            Some(true)
+        )
+    );
     let good = json!({"name": "good", "inputSchema": {"type": "object"}});
-    let ServerResult::ListToolsResult(found) = result(json!({"tools": [{"name": "bad"}, good, 5], "nextCursor": "more"})) else {
+    let ServerResult::ListToolsResult(found) =
+        result(json!({"tools": [{"name": "bad"}, good, 5], "nextCursor": "more"}))
+    else {
         panic!("no list")
     };
-    assert_eq!((found.tools.len(), found.next_cursor.as_deref()), (1, Some("more")));
-    assert!(matches!(result(json!({"content": "no list"})), ServerResult::CustomResult(_)));
+    assert_eq!(
+        (found.tools.len(), found.next_cursor.as_deref()),
+        (1, Some("more"))
+    );
+    assert!(matches!(
+        result(json!({"content": "no list"})),
+        ServerResult::CustomResult(_)
+    ));
 }

@@ -61,12 +61,13 @@ impl Shared {
             token.cancelled().await;
             sleep(LAST_WORDS).await;
         };
-        self.tasks.spawn(TaskKind::Finish, "mcp goodbye", async move {
-            tokio::select! {
-                () = goodbye => {}
-                () = cut => {}
-            }
-        });
+        self.tasks
+            .spawn(TaskKind::Finish, "mcp goodbye", async move {
+                tokio::select! {
+                    () = goodbye => {}
+                    () = cut => {}
+                }
+            });
     }
 }
 
@@ -109,18 +110,36 @@ pub(super) struct List {
 
 impl fmt::Debug for Server {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Server").field("id", &self.id).field("name", &self.spec.name).finish_non_exhaustive()
+        f.debug_struct("Server")
+            .field("id", &self.id)
+            .field("name", &self.spec.name)
+            .finish_non_exhaustive()
     }
 }
 
 impl Server {
     pub(super) fn new(id: u64, spec: ServerSpec, shared: Arc<Shared>) -> Self {
         let tokens = match &spec.link {
-            Link::Http { oauth: Some(oauth), .. } => Some(Tokens::new((**oauth).clone(), shared.client.clone(), shared.tasks.clone())),
+            Link::Http {
+                oauth: Some(oauth), ..
+            } => Some(Tokens::new(
+                (**oauth).clone(),
+                shared.client.clone(),
+                shared.tasks.clone(),
+            )),
             _ => None,
         };
         let (news, list) = (News::default(), watch::Sender::new(List::default()));
-        Self { id, spec, shared, tokens, news, look: Mutex::default(), list, is_gone: AtomicBool::new(false) }
+        Self {
+            id,
+            spec,
+            shared,
+            tokens,
+            news,
+            look: Mutex::default(),
+            list,
+            is_gone: AtomicBool::new(false),
+        }
     }
 
     /// What is known of its tools.
@@ -137,14 +156,16 @@ impl Server {
         look.since = Some(Instant::now());
         drop(look);
         let (server, token) = (self.clone(), self.shared.tasks.token().clone());
-        self.shared.tasks.spawn(TaskKind::Service, "mcp discovery", async move {
-            let looking = Looking(&server);
-            let found = tokio::select! {
-                found = server.find() => found,
-                () = token.cancelled() => Err(McpError::Ended),
-            };
-            looking.end(found);
-        });
+        self.shared
+            .tasks
+            .spawn(TaskKind::Service, "mcp discovery", async move {
+                let looking = Looking(&server);
+                let found = tokio::select! {
+                    found = server.find() => found,
+                    () = token.cancelled() => Err(McpError::Ended),
+                };
+                looking.end(found);
+            });
     }
 
     /// Has the next who asks look again, whatever came of it before. What is known holds until then.
@@ -181,7 +202,9 @@ impl Server {
         let mut list = self.list.subscribe();
         let until = {
             let look = self.look.lock();
-            look.since.filter(|_| look.failures == 0 && !look.is_known).map(|since| since + FIRST_PATIENCE)
+            look.since
+                .filter(|_| look.failures == 0 && !look.is_known)
+                .map(|since| since + FIRST_PATIENCE)
         };
         let Some(until) = until else { return };
         let looks = list.borrow_and_update().looks;
@@ -236,12 +259,29 @@ impl Server {
     }
 
     async fn open(&self, place: Place, token: Option<HeaderValue>) -> Result<Session, McpError> {
-        let Shared { client, variables, .. } = &*self.shared;
-        Session::open(&self.spec, Surroundings { client, variables, place, token, news: self.news.clone() }).await
+        let Shared {
+            client, variables, ..
+        } = &*self.shared;
+        Session::open(
+            &self.spec,
+            Surroundings {
+                client,
+                variables,
+                place,
+                token,
+                news: self.news.clone(),
+            },
+        )
+        .await
     }
 
     /// Calls a tool for a thread.
-    pub(super) async fn call(self: &Arc<Self>, tool: &str, args: JsonObject, ctx: &ToolContext) -> Result<CallToolResult, McpError> {
+    pub(super) async fn call(
+        self: &Arc<Self>,
+        tool: &str,
+        args: JsonObject,
+        ctx: &ToolContext,
+    ) -> Result<CallToolResult, McpError> {
         if self.is_gone() {
             return Err(McpError::Gone);
         }
@@ -251,21 +291,40 @@ impl Server {
             return answer;
         }
         let (user, thread) = (ctx.run.actor.user_id.clone(), ctx.run.thread_id.to_string());
-        let key = SessionKey { server: self.id, user, thread };
+        let key = SessionKey {
+            server: self.id,
+            user,
+            thread,
+        };
         let (server, dirs) = (self.clone(), self.dirs(ctx));
         let open = || async move { server.open(server.place(dirs)?, None).await }.boxed();
         let session = self.shared.pool.get(&key, open).await?;
-        let mut left = Unfinished { pool: &self.shared.pool, key: &key, session: &session, is_finished: false };
+        let mut left = Unfinished {
+            pool: &self.shared.pool,
+            key: &key,
+            session: &session,
+            is_finished: false,
+        };
         if self.is_gone() {
             return Err(McpError::Gone);
         }
-        let answer = session.call(tool, args, &ctx.key, self.spec.call_limit).await;
-        left.is_finished = !matches!(answer, Err(McpError::Late { .. } | McpError::Ended | McpError::Link(_) | McpError::Http(_)));
+        let answer = session
+            .call(tool, args, &ctx.key, self.spec.call_limit)
+            .await;
+        left.is_finished = !matches!(
+            answer,
+            Err(McpError::Late { .. } | McpError::Ended | McpError::Link(_) | McpError::Http(_))
+        );
         drop(left);
         answer
     }
 
-    async fn call_over_http(&self, tool: &str, args: JsonObject, key: &str) -> Result<CallToolResult, McpError> {
+    async fn call_over_http(
+        &self,
+        tool: &str,
+        args: JsonObject,
+        key: &str,
+    ) -> Result<CallToolResult, McpError> {
         let session = self.open(Place::default(), self.token().await?).await?;
         let answer = session.call(tool, args, key, self.spec.call_limit).await;
         self.shared.say_goodbye(session.close());
@@ -274,7 +333,11 @@ impl Server {
 
     /// The folders of a call's thread.
     pub(super) fn dirs(&self, ctx: &ToolContext) -> Option<ThreadDirs> {
-        let files = self.shared.files.as_ref()?.thread(&ctx.run.actor.user_id, &ctx.run.thread_id);
+        let files = self
+            .shared
+            .files
+            .as_ref()?
+            .thread(&ctx.run.actor.user_id, &ctx.run.thread_id);
         Some(files.blocking().dirs().clone())
     }
 
@@ -282,9 +345,14 @@ impl Server {
     pub(super) fn mask(&self, ctx: &ToolContext) -> impl Fn(&str) -> String {
         let (dirs, own) = (self.dirs(ctx), self.own_name());
         move |text: &str| {
-            let Some(dirs) = &dirs else { return text.to_owned() };
+            let Some(dirs) = &dirs else {
+                return text.to_owned();
+            };
             let text = masking::to_virtual(text, dirs, &Shelf::default());
-            text.replace(&dirs.apart(&[FOLDER, own.as_str()]).display().to_string(), "/mcp")
+            text.replace(
+                &dirs.apart(&[FOLDER, own.as_str()]).display().to_string(),
+                "/mcp",
+            )
         }
     }
 
@@ -304,24 +372,53 @@ impl Server {
     /// Where a conversation of a thread begins: where its agents cannot write, for launchers run what lies there.
     fn place(&self, dirs: Option<ThreadDirs>) -> Result<Place, McpError> {
         let failed = |fault: Fault| McpError::Start(fault.to_string());
-        let Some(dirs) = dirs else { return Ok(Place { cwd: self.cwd(), tmp: None }) };
+        let Some(dirs) = dirs else {
+            return Ok(Place {
+                cwd: self.cwd(),
+                tmp: None,
+            });
+        };
         let own = self.own_name();
-        let tmp = dirs.create_apart(&[FOLDER, own.as_str(), TMP]).map_err(failed)?;
+        let tmp = dirs
+            .create_apart(&[FOLDER, own.as_str(), TMP])
+            .map_err(failed)?;
         let cwd = match &self.spec.link {
-            Link::Stdio { cwd: None, starts_in_workspace: true, .. } => {
+            Link::Stdio {
+                cwd: None,
+                starts_in_workspace: true,
+                ..
+            } => {
                 dirs.create(Root::Workspace).map_err(failed)?;
                 dirs.host_path(Root::Workspace)
             }
-            _ => self.cwd().unwrap_or_else(|| dirs.apart(&[FOLDER, own.as_str()])),
+            _ => self
+                .cwd()
+                .unwrap_or_else(|| dirs.apart(&[FOLDER, own.as_str()])),
         };
-        Ok(Place { cwd: Some(cwd), tmp: Some(tmp) })
+        Ok(Place {
+            cwd: Some(cwd),
+            tmp: Some(tmp),
+        })
     }
 
     /// Where a conversation of no thread begins.
     fn home(&self) -> Place {
-        let own = self.shared.files.as_ref().map(|files| files.home().join(FOLDER).join(self.own_name().as_str()));
-        let own = own.filter(|own| DirBuilder::new().recursive(true).mode(0o700).create(own.join(TMP)).is_ok());
-        Place { tmp: own.as_ref().map(|own| own.join(TMP)), cwd: self.cwd().or(own) }
+        let own = self
+            .shared
+            .files
+            .as_ref()
+            .map(|files| files.home().join(FOLDER).join(self.own_name().as_str()));
+        let own = own.filter(|own| {
+            DirBuilder::new()
+                .recursive(true)
+                .mode(0o700)
+                .create(own.join(TMP))
+                .is_ok()
+        });
+        Place {
+            tmp: own.as_ref().map(|own| own.join(TMP)),
+            cwd: self.cwd().or(own),
+        }
     }
 }
 
@@ -331,7 +428,9 @@ impl Look {
         let rest = match self.failures {
             0 if has_news => BETWEEN_LOOKS,
             0 => return false,
-            failures => AFTER_FAILURE.saturating_mul(1 << (failures - 1).min(10)).min(LONGEST_REST),
+            failures => AFTER_FAILURE
+                .saturating_mul(1 << (failures - 1).min(10))
+                .min(LONGEST_REST),
         };
         done.elapsed() >= rest
     }

@@ -10,8 +10,8 @@ use parking_lot::Mutex;
 use reqwest::Client;
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ClientConfig, Implementation, JsonObject, MetaObject, PaginatedRequestParams,
-    ProtocolVersion, RequestMetaObject, Tool,
+    CallToolRequestParams, CallToolResponse, CallToolResult, ClientConfig, Implementation,
+    JsonObject, MetaObject, PaginatedRequestParams, ProtocolVersion, RequestMetaObject, Tool,
 };
 use rmcp::service::{NotificationContext, RunningService};
 use rmcp::transport::StreamableHttpClientTransport;
@@ -76,10 +76,14 @@ struct Listener(News);
 impl ClientHandler for Listener {
     fn get_info(&self) -> ClientConfig {
         let own = Implementation::new("deerflow", env!("CARGO_PKG_VERSION"));
-        ClientConfig::new(Default::default(), own).with_protocol_version(ProtocolVersion::V_2025_06_18)
+        ClientConfig::new(Default::default(), own)
+            .with_protocol_version(ProtocolVersion::V_2025_06_18)
     }
 
-    fn on_tool_list_changed(&self, _context: NotificationContext<RoleClient>) -> impl Future<Output = ()> + Send + '_ {
+    fn on_tool_list_changed(
+        &self,
+        _context: NotificationContext<RoleClient>,
+    ) -> impl Future<Output = ()> + Send + '_ {
         self.0.0.store(true, Ordering::Release);
         std::future::ready(())
     }
@@ -95,7 +99,9 @@ pub(super) struct Session {
 
 impl fmt::Debug for Session {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Session").field("faults", &self.faults).finish_non_exhaustive()
+        f.debug_struct("Session")
+            .field("faults", &self.faults)
+            .finish_non_exhaustive()
     }
 }
 
@@ -104,7 +110,10 @@ impl Session {
     pub(super) async fn open(spec: &ServerSpec, with: Surroundings<'_>) -> Result<Self, McpError> {
         let faults = Faults::default();
         let opened = timeout(spec.init_limit, Self::connect(spec, with, faults.clone())).await;
-        let opened = opened.unwrap_or(Err(McpError::Late { phase: "start and greet", limit: spec.init_limit }));
+        let opened = opened.unwrap_or(Err(McpError::Late {
+            phase: "start and greet",
+            limit: spec.init_limit,
+        }));
         opened.map_err(|error| {
             let complaints = faults.complaints();
             if !complaints.is_empty() {
@@ -114,12 +123,23 @@ impl Session {
         })
     }
 
-    async fn connect(spec: &ServerSpec, with: Surroundings<'_>, faults: Faults) -> Result<Self, McpError> {
+    async fn connect(
+        spec: &ServerSpec,
+        with: Surroundings<'_>,
+        faults: Faults,
+    ) -> Result<Self, McpError> {
         let listener = Listener(with.news);
         let (talk, child) = match &spec.link {
-            Link::Stdio { command, args, env, .. } => {
-                let variables = with.variables.iter().map(|(name, value)| (name.as_str(), value.as_str())).chain(env.iter());
-                let started = ChildTree::start(command, args, variables, &with.place).map_err(|error| McpError::Start(error.to_string()));
+            Link::Stdio {
+                command, args, env, ..
+            } => {
+                let variables = with
+                    .variables
+                    .iter()
+                    .map(|(name, value)| (name.as_str(), value.as_str()))
+                    .chain(env.iter());
+                let started = ChildTree::start(command, args, variables, &with.place)
+                    .map_err(|error| McpError::Start(error.to_string()));
                 let (child, streams) = started?;
                 let link = StdioTransport::new(streams.output, streams.input, faults.clone());
                 let hidden = Hidden::of(env.iter().map(|(_, value)| value));
@@ -127,23 +147,53 @@ impl Session {
                 let link = Watched::new(link, faults.clone()).with_errors(errors);
                 (serve_client(listener, link).await, Some(child))
             }
-            Link::Http { url, headers, kind: HttpKind::Sse, .. } => {
+            Link::Http {
+                url,
+                headers,
+                kind: HttpKind::Sse,
+                ..
+            } => {
                 let headers = with_token(headers.clone(), with.token);
-                let link = SseTransport::connect(with.client.clone(), url, headers, faults.clone()).await;
+                let link =
+                    SseTransport::connect(with.client.clone(), url, headers, faults.clone()).await;
                 let link = link.map_err(|error| McpError::of_link(&error))?;
-                (serve_client(listener, Watched::new(link, faults.clone())).await, None)
+                (
+                    serve_client(listener, Watched::new(link, faults.clone())).await,
+                    None,
+                )
             }
-            Link::Http { url, headers, kind: HttpKind::Streamable, .. } => {
+            Link::Http {
+                url,
+                headers,
+                kind: HttpKind::Streamable,
+                ..
+            } => {
                 let headers = with_token(headers.clone(), with.token);
                 let config = StreamableHttpClientTransportConfig::with_uri(url.as_str())
-                    .custom_headers(headers.into_iter().filter_map(|(name, value)| Some((name?, value))).collect::<HashMap<_, _>>())
+                    .custom_headers(
+                        headers
+                            .into_iter()
+                            .filter_map(|(name, value)| Some((name?, value)))
+                            .collect::<HashMap<_, _>>(),
+                    )
                     .max_sse_event_size(LONGEST_MESSAGE);
-                let link = StreamableHttpClientTransport::with_client(Discreet(with.client.clone()), config);
-                (serve_client(listener, Watched::new(link, faults.clone())).await, None)
+                let link = StreamableHttpClientTransport::with_client(
+                    Discreet(with.client.clone()),
+                    config,
+                );
+                (
+                    serve_client(listener, Watched::new(link, faults.clone())).await,
+                    None,
+                )
             }
         };
         let talk = talk.map_err(|error| McpError::of_start(&error))?;
-        Ok(Self { talk, child: Mutex::new(child), faults, init_limit: spec.init_limit })
+        Ok(Self {
+            talk,
+            child: Mutex::new(child),
+            faults,
+            init_limit: spec.init_limit,
+        })
     }
 
     /// Whether nothing more will come of it.
@@ -156,12 +206,23 @@ impl Session {
         let pages = async {
             let (mut tools, mut bytes, mut cursor) = (Vec::new(), 0, None);
             for _ in 0..MOST_PAGES {
-                let asked = cursor.take().map(|cursor| PaginatedRequestParams::default().with_cursor(Some(cursor)));
-                let page = self.talk.peer().list_tools(asked).await.map_err(|error| McpError::of_call(&error))?;
+                let asked = cursor
+                    .take()
+                    .map(|cursor| PaginatedRequestParams::default().with_cursor(Some(cursor)));
+                let page = self
+                    .talk
+                    .peer()
+                    .list_tools(asked)
+                    .await
+                    .map_err(|error| McpError::of_call(&error))?;
                 for tool in page.tools {
                     bytes += serde_json::to_string(&tool).map_or(0, |text| text.len());
                     if tools.len() == MOST_TOOLS || bytes > MOST_BYTES {
-                        tracing::warn!(tools = tools.len(), bytes, "an mcp server has too many tools, the others are left out");
+                        tracing::warn!(
+                            tools = tools.len(),
+                            bytes,
+                            "an mcp server has too many tools, the others are left out"
+                        );
                         return Ok(tools);
                     }
                     tools.push(tool);
@@ -175,15 +236,31 @@ impl Session {
         };
         let limit = LIST_LIMIT.min(self.init_limit);
         let listed = timeout(limit, pages).await;
-        listed.unwrap_or(Err(McpError::Late { phase: "list its tools", limit })).map_err(|error| explained(error, &self.faults))
+        listed
+            .unwrap_or(Err(McpError::Late {
+                phase: "list its tools",
+                limit,
+            }))
+            .map_err(|error| explained(error, &self.faults))
     }
 
     /// Calls a tool. Dropping the future tells the server that nobody waits any more.
-    pub(super) async fn call(&self, tool: &str, args: JsonObject, key: &str, limit: Duration) -> Result<CallToolResult, McpError> {
+    pub(super) async fn call(
+        &self,
+        tool: &str,
+        args: JsonObject,
+        key: &str,
+        limit: Duration,
+    ) -> Result<CallToolResult, McpError> {
         let mut call = CallToolRequestParams::new(tool.to_owned()).with_arguments(args);
-        call.meta = Some(RequestMetaObject(MetaObject([(CALL_KEY.to_owned(), key.into())].into_iter().collect())));
+        call.meta = Some(RequestMetaObject(MetaObject(
+            [(CALL_KEY.to_owned(), key.into())].into_iter().collect(),
+        )));
         let asked = timeout(limit, self.talk.peer().call_tool_once(call)).await;
-        let asked = asked.map_err(|_late| McpError::Late { phase: "answer", limit });
+        let asked = asked.map_err(|_late| McpError::Late {
+            phase: "answer",
+            limit,
+        });
         match asked.and_then(|answer| answer.map_err(|error| McpError::of_call(&error))) {
             Ok(CallToolResponse::Complete(result)) => Ok(result),
             // It asks somebody who is not there, or makes a task of it, neither of which it was offered.
@@ -218,7 +295,9 @@ fn with_token(mut headers: HeaderMap, token: Option<HeaderValue>) -> HeaderMap {
 /// The error, with what the connection knows of it.
 fn explained(error: McpError, faults: &Faults) -> McpError {
     match (error, faults.reason()) {
-        (McpError::Ended | McpError::Link(_) | McpError::Http(_), Some(reason)) => McpError::Link(reason),
+        (McpError::Ended | McpError::Link(_) | McpError::Http(_), Some(reason)) => {
+            McpError::Link(reason)
+        }
         (error, _) => error,
     }
 }

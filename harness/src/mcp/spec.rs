@@ -85,7 +85,9 @@ pub struct Secrets(BTreeMap<String, String>);
 impl Secrets {
     /// All of them.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
+        self.0
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_str()))
     }
 }
 
@@ -186,7 +188,9 @@ impl ServerSpec {
     pub fn all(extensions: &Extensions) -> Vec<(String, Result<Self, SpecError>)> {
         let none = Map::new();
         let entries = extensions.section(MCP_SERVERS).unwrap_or(&none);
-        let read = |(name, entry): (&String, &Value)| Some((name.clone(), Self::read(name, entry).transpose()?));
+        let read = |(name, entry): (&String, &Value)| {
+            Some((name.clone(), Self::read(name, entry).transpose()?))
+        };
         entries.iter().filter_map(read).collect()
     }
 
@@ -198,20 +202,41 @@ impl ServerSpec {
         if written.get("enabled") == Some(&Value::Bool(false)) {
             return Ok(None);
         }
-        let entry: Entry =
-            serde_path_to_error::deserialize(without_nulls(written)).map_err(|error| SpecError::Shape(error.path().to_string()))?;
+        let entry: Entry = serde_path_to_error::deserialize(without_nulls(written))
+            .map_err(|error| SpecError::Shape(error.path().to_string()))?;
         if !entry.enabled {
             return Ok(None);
         }
         if name.trim().is_empty() {
             return Err(SpecError::Unnamed);
         }
-        let init_limit = limit("session_init_timeout", entry.session_init_timeout, INIT_LIMIT)?;
+        let init_limit = limit(
+            "session_init_timeout",
+            entry.session_init_timeout,
+            INIT_LIMIT,
+        )?;
         let call_limit = limit("tool_call_timeout", entry.tool_call_timeout, CALL_LIMIT)?;
-        let hidden = entry.tools.iter().filter(|(_, tool)| !tool.enabled).map(|(name, _)| name.clone()).collect();
-        let digest = Sha256::new_with_prefix(name).chain_update([0]).chain_update(written.to_string()).finalize().into();
+        let hidden = entry
+            .tools
+            .iter()
+            .filter(|(_, tool)| !tool.enabled)
+            .map(|(name, _)| name.clone())
+            .collect();
+        let digest = Sha256::new_with_prefix(name)
+            .chain_update([0])
+            .chain_update(written.to_string())
+            .finalize()
+            .into();
         let prefix = entry.tool_name_prefix;
-        Ok(Some(Self { name: name.to_owned(), link: entry.link()?, prefix, hidden, init_limit, call_limit, digest }))
+        Ok(Some(Self {
+            name: name.to_owned(),
+            link: entry.link()?,
+            prefix,
+            hidden,
+            init_limit,
+            call_limit,
+            digest,
+        }))
     }
 
     /// Whether the other one describes the same server in the same way.
@@ -224,49 +249,97 @@ impl Entry {
     fn link(self) -> Result<Link, SpecError> {
         let (kind, shown) = match self.r#type.as_str() {
             "stdio" => {
-                let command = filled(self.command).ok_or(SpecError::Missing { field: "command", kind: "stdio" })?;
-                let Self { args, env, cwd, starts_in_workspace, .. } = self;
-                return Ok(Link::Stdio { command, args, env: Secrets(env), cwd, starts_in_workspace });
+                let command = filled(self.command).ok_or(SpecError::Missing {
+                    field: "command",
+                    kind: "stdio",
+                })?;
+                let Self {
+                    args,
+                    env,
+                    cwd,
+                    starts_in_workspace,
+                    ..
+                } = self;
+                return Ok(Link::Stdio {
+                    command,
+                    args,
+                    env: Secrets(env),
+                    cwd,
+                    starts_in_workspace,
+                });
             }
             "http" | "streamable_http" | "streamable-http" => (HttpKind::Streamable, "http"),
             "sse" => (HttpKind::Sse, "sse"),
             _ => return Err(SpecError::UnknownType),
         };
-        let url = filled(self.url).ok_or(SpecError::Missing { field: "url", kind: shown })?;
+        let url = filled(self.url).ok_or(SpecError::Missing {
+            field: "url",
+            kind: shown,
+        })?;
         let url = address(&url).ok_or(SpecError::Address("url"))?;
         let mut headers = HeaderMap::new();
         for (name, value) in &self.headers {
-            let header = HeaderName::from_bytes(name.as_bytes()).ok().filter(|name| !is_reserved(name));
+            let header = HeaderName::from_bytes(name.as_bytes())
+                .ok()
+                .filter(|name| !is_reserved(name));
             let value = HeaderValue::from_str(value.trim()).ok();
-            let (header, mut value) = header.zip(value).ok_or_else(|| SpecError::Header(name.clone()))?;
+            let (header, mut value) = header
+                .zip(value)
+                .ok_or_else(|| SpecError::Header(name.clone()))?;
             value.set_sensitive(true);
             headers.insert(header, value);
         }
         let oauth = self.oauth.filter(|oauth| oauth.enabled).map(Box::new);
-        if oauth.as_ref().is_some_and(|oauth| address(&oauth.token_url).is_none()) {
+        if oauth
+            .as_ref()
+            .is_some_and(|oauth| address(&oauth.token_url).is_none())
+        {
             return Err(SpecError::Address("oauth.token_url"));
         }
-        Ok(Link::Http { url, headers, kind, oauth })
+        Ok(Link::Http {
+            url,
+            headers,
+            kind,
+            oauth,
+        })
     }
 }
 
 /// Headers that the protocol writes itself.
 fn is_reserved(name: &HeaderName) -> bool {
-    ["accept", "content-type", "content-length", "host", "mcp-session-id", "mcp-protocol-version", "last-event-id"].contains(&name.as_str())
+    [
+        "accept",
+        "content-type",
+        "content-length",
+        "host",
+        "mcp-session-id",
+        "mcp-protocol-version",
+        "last-event-id",
+    ]
+    .contains(&name.as_str())
 }
 
 fn address(text: &str) -> Option<Url> {
-    Url::parse(text.trim()).ok().filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host())
+    Url::parse(text.trim())
+        .ok()
+        .filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host())
 }
 
 fn filled(text: Option<String>) -> Option<String> {
-    text.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty())
+    text.map(|text| text.trim().to_owned())
+        .filter(|text| !text.is_empty())
 }
 
-fn limit(field: &'static str, seconds: Option<f64>, default: Duration) -> Result<Duration, SpecError> {
+fn limit(
+    field: &'static str,
+    seconds: Option<f64>,
+    default: Duration,
+) -> Result<Duration, SpecError> {
     match seconds {
         None => Ok(default),
-        Some(seconds) if seconds > 0.0 && seconds <= LONGEST_LIMIT => Ok(Duration::from_secs_f64(seconds)),
+        Some(seconds) if seconds > 0.0 && seconds <= LONGEST_LIMIT => {
+            Ok(Duration::from_secs_f64(seconds))
+        }
         Some(_) => Err(SpecError::Limit(field)),
     }
 }

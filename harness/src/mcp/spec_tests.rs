@@ -11,16 +11,49 @@ fn read(entry: Value) -> Result<ServerSpec, SpecError> {
 #[test]
 fn each_way_needs_its_own_fields() {
     let stdio = read(json!({"command": " npx ", "args": ["-y", "x"], "env": {"K": "canary"}, "url": null, "later": 1})).unwrap();
-    assert!(matches!(&stdio.link, Link::Stdio { command, args, .. } if command == "npx" && args == &["-y", "x"]));
+    assert!(
+        matches!(&stdio.link, Link::Stdio { command, args, .. } if command == "npx" && args == &["-y", "x"])
+    );
     assert!(!format!("{stdio:?}").contains("canary"));
-    let http = read(json!({"transport": "http", "url": "https://h/mcp?k=1", "headers": {"X-Key": "canary"}})).unwrap();
-    assert!(matches!(&http.link, Link::Http { kind: HttpKind::Streamable, headers, .. } if headers["x-key"] == "canary"));
+    let http = read(
+        json!({"transport": "http", "url": "https://h/mcp?k=1", "headers": {"X-Key": "canary"}}),
+    )
+    .unwrap();
+    assert!(
+        matches!(&http.link, Link::Http { kind: HttpKind::Streamable, headers, .. } if headers["x-key"] == "canary")
+    );
     assert!(!format!("{:?}", http.link).contains("canary"));
-    assert!(matches!(read(json!({"type": "sse", "url": "http://h/sse"})).unwrap().link, Link::Http { kind: HttpKind::Sse, .. }));
-    assert_eq!(read(json!({})).unwrap_err(), SpecError::Missing { field: "command", kind: "stdio" });
-    assert_eq!(read(json!({"type": "sse"})).unwrap_err(), SpecError::Missing { field: "url", kind: "sse" });
-    assert_eq!(read(json!({"type": "pipe", "command": "x"})).unwrap_err(), SpecError::UnknownType);
-    assert_eq!(read(json!({"type": "http", "url": "file:///etc/passwd"})).unwrap_err(), SpecError::Address("url"));
+    assert!(matches!(
+        read(json!({"type": "sse", "url": "http://h/sse"}))
+            .unwrap()
+            .link,
+        Link::Http {
+            kind: HttpKind::Sse,
+            ..
+        }
+    ));
+    assert_eq!(
+        read(json!({})).unwrap_err(),
+        SpecError::Missing {
+            field: "command",
+            kind: "stdio"
+        }
+    );
+    assert_eq!(
+        read(json!({"type": "sse"})).unwrap_err(),
+        SpecError::Missing {
+            field: "url",
+            kind: "sse"
+        }
+    );
+    assert_eq!(
+        read(json!({"type": "pipe", "command": "x"})).unwrap_err(),
+        SpecError::UnknownType
+    );
+    assert_eq!(
+        read(json!({"type": "http", "url": "file:///etc/passwd"})).unwrap_err(),
+        SpecError::Address("url")
+    );
     for name in ["Accept", "Mcp-Session-Id", "bad name"] {
         let wrong = read(json!({"type": "http", "url": "http://h/", "headers": {name: "v"}}));
         assert_eq!(wrong.unwrap_err(), SpecError::Header(name.to_owned()));
@@ -31,17 +64,31 @@ fn each_way_needs_its_own_fields() {
 fn what_is_of_the_wrong_kind_is_named_and_not_shown() {
     let wrong = read(json!({"command": "x", "env": {"TOKEN": {"nested": "canary"}}})).unwrap_err();
     assert_eq!(wrong.to_string(), "`env.TOKEN` is not of the right kind");
-    assert!(matches!(read(json!("canary")).unwrap_err(), SpecError::Shape(_)));
+    assert!(matches!(
+        read(json!("canary")).unwrap_err(),
+        SpecError::Shape(_)
+    ));
 }
 
 #[test]
 fn a_limit_is_finite_and_above_zero() {
     for wrong in [json!(0), json!(-1), json!(1e300), json!(86_401)] {
-        assert_eq!(read(json!({"command": "x", "tool_call_timeout": wrong})).unwrap_err(), SpecError::Limit("tool_call_timeout"));
-        assert_eq!(read(json!({"command": "x", "session_init_timeout": wrong})).unwrap_err(), SpecError::Limit("session_init_timeout"));
+        assert_eq!(
+            read(json!({"command": "x", "tool_call_timeout": wrong})).unwrap_err(),
+            SpecError::Limit("tool_call_timeout")
+        );
+        assert_eq!(
+            read(json!({"command": "x", "session_init_timeout": wrong})).unwrap_err(),
+            SpecError::Limit("session_init_timeout")
+        );
     }
-    let spec = read(json!({"command": "x", "tool_call_timeout": 0.5, "session_init_timeout": null})).unwrap();
-    assert_eq!((spec.call_limit, spec.init_limit), (Duration::from_millis(500), INIT_LIMIT));
+    let spec =
+        read(json!({"command": "x", "tool_call_timeout": 0.5, "session_init_timeout": null}))
+            .unwrap();
+    assert_eq!(
+        (spec.call_limit, spec.init_limit),
+        (Duration::from_millis(500), INIT_LIMIT)
+    );
 }
 
 #[test]
@@ -50,10 +97,18 @@ fn a_server_that_is_off_or_broken_costs_no_other() {
     extensions.change_section(MCP_SERVERS, |servers| {
         servers.insert("off".to_owned(), json!({"enabled": false, "type": 5}));
         servers.insert("broken".to_owned(), json!({"type": "http"}));
-        servers.insert("good".to_owned(), json!({"command": "x", "tools": {"rm": {"enabled": false}, "ls": {"routing": {}}}}));
+        servers.insert(
+            "good".to_owned(),
+            json!({"command": "x", "tools": {"rm": {"enabled": false}, "ls": {"routing": {}}}}),
+        );
     });
     let all = ServerSpec::all(&extensions);
-    assert_eq!(all.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), ["broken", "good"]);
+    assert_eq!(
+        all.iter()
+            .map(|(name, _)| name.as_str())
+            .collect::<Vec<_>>(),
+        ["broken", "good"]
+    );
     let good = all[1].1.as_ref().unwrap();
     assert!(all[0].1.is_err() && good.hidden.contains("rm") && !good.hidden.contains("ls"));
     assert!(good.is_same(&good.clone()) && !good.is_same(&read(json!({"command": "x"})).unwrap()));

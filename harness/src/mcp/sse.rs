@@ -44,21 +44,50 @@ pub(super) struct SseTransport {
 
 impl SseTransport {
     /// Opens the stream and waits for the address.
-    pub(super) async fn connect(client: Client, url: &Url, headers: HeaderMap, faults: Faults) -> Result<Self, SseError> {
-        let request = client.get(url.clone()).headers(headers.clone()).header(ACCEPT, "text/event-stream");
+    pub(super) async fn connect(
+        client: Client,
+        url: &Url,
+        headers: HeaderMap,
+        faults: Faults,
+    ) -> Result<Self, SseError> {
+        let request = client
+            .get(url.clone())
+            .headers(headers.clone())
+            .header(ACCEPT, "text/event-stream");
         let response = request.send().await?.error_for_status()?;
-        let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+        let kind = response
+            .headers()
+            .get(CONTENT_TYPE)
+            .and_then(|kind| kind.to_str().ok())
+            .unwrap_or_default();
         if !kind.starts_with("text/event-stream") {
             return Err(SseError::NoStream);
         }
         let home = response.url().clone();
-        let bytes = response.bytes_stream().map(|piece| piece.map(|bytes| bytes.to_vec())).boxed();
-        let mut events = Events { bytes, cutter: EventCutter::default(), ready: VecDeque::new(), faults };
+        let bytes = response
+            .bytes_stream()
+            .map(|piece| piece.map(|bytes| bytes.to_vec()))
+            .boxed();
+        let mut events = Events {
+            bytes,
+            cutter: EventCutter::default(),
+            ready: VecDeque::new(),
+            faults,
+        };
         let named = events.next().await.ok_or(SseError::NoAddress)?;
-        let address = std::str::from_utf8(&named).ok().and_then(|text| home.join(text.trim()).ok());
+        let address = std::str::from_utf8(&named)
+            .ok()
+            .and_then(|text| home.join(text.trim()).ok());
         // Elsewhere the headers, which may hold keys, would be shown to somebody else.
-        let address = address.filter(|address| is_same_origin(&home, address)).ok_or(SseError::NoAddress)?;
-        Ok(Self { client, headers, address, events })
+        let address = address
+            .filter(|address| is_same_origin(&home, address))
+            .ok_or(SseError::NoAddress)?;
+        Ok(Self {
+            client,
+            headers,
+            address,
+            events,
+        })
     }
 }
 
@@ -69,8 +98,15 @@ impl Transport<RoleClient> for SseTransport {
         "sse".into()
     }
 
-    fn send(&mut self, message: ClientJsonRpcMessage) -> impl Future<Output = Result<(), SseError>> + Send + 'static {
-        let request = self.client.post(self.address.clone()).headers(self.headers.clone()).json(&message);
+    fn send(
+        &mut self,
+        message: ClientJsonRpcMessage,
+    ) -> impl Future<Output = Result<(), SseError>> + Send + 'static {
+        let request = self
+            .client
+            .post(self.address.clone())
+            .headers(self.headers.clone())
+            .json(&message);
         async move {
             request.send().await?.error_for_status()?;
             Ok(())
@@ -112,7 +148,12 @@ impl Events {
             if let Some(event) = self.ready.pop_front() {
                 return Some(event);
             }
-            let piece = self.bytes.next().await?.inspect_err(|error| self.faults.blame(Trouble::behind(error).to_string())).ok()?;
+            let piece = self
+                .bytes
+                .next()
+                .await?
+                .inspect_err(|error| self.faults.blame(Trouble::behind(error).to_string()))
+                .ok()?;
             if !self.faults.count(piece.len()) {
                 return None;
             }

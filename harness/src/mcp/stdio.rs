@@ -27,7 +27,11 @@ pub(super) struct StdioTransport<R, W> {
 impl<R: AsyncRead + Unpin, W> StdioTransport<R, W> {
     pub(super) fn new(output: R, input: W, faults: Faults) -> Self {
         let output = BufReader::new(BoundedLines::new(output, faults));
-        Self { output, line: Vec::new(), input: Arc::new(Mutex::new(Some(input))) }
+        Self {
+            output,
+            line: Vec::new(),
+            input: Arc::new(Mutex::new(Some(input))),
+        }
     }
 }
 
@@ -42,7 +46,10 @@ where
         "stdio".into()
     }
 
-    fn send(&mut self, message: ClientJsonRpcMessage) -> impl Future<Output = io::Result<()>> + Send + 'static {
+    fn send(
+        &mut self,
+        message: ClientJsonRpcMessage,
+    ) -> impl Future<Output = io::Result<()>> + Send + 'static {
         let input = self.input.clone();
         async move {
             let mut line = serde_json::to_vec(&message)?;
@@ -67,7 +74,9 @@ where
             match read {
                 Ok(message) => return Some(message),
                 // Whoever prints for people meets the bound on bytes, which is for nothing but floods.
-                Err(error) => tracing::debug!(%error, "an mcp server wrote a line that is no message"),
+                Err(error) => {
+                    tracing::debug!(%error, "an mcp server wrote a line that is no message")
+                }
             }
         }
     }

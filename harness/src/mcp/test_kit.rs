@@ -40,16 +40,27 @@ impl Bench {
         let config = Arc::new(FixedConfig::default());
         let files = FileHome::new(home.path(), FileLimits::default());
         let variables = vec![("PATH".to_owned(), "/usr/local/bin:/usr/bin:/bin".to_owned())];
-        let surroundings = McpSurroundings { files: Some(files), variables, tasks: tasks.clone() };
+        let surroundings = McpSurroundings {
+            files: Some(files),
+            variables,
+            tasks: tasks.clone(),
+        };
         let toolbox = McpToolbox::new(config.clone(), surroundings).unwrap();
-        let bench = Self { home, toolbox, tasks, config };
+        let bench = Self {
+            home,
+            toolbox,
+            tasks,
+            config,
+        };
         bench.configure(servers);
         bench
     }
 
     pub(super) fn configure(&self, servers: Value) {
         let mut extensions = Extensions::default();
-        extensions.change_section(MCP_SERVERS, |section| section.clone_from(servers.as_object().unwrap()));
+        extensions.change_section(MCP_SERVERS, |section| {
+            section.clone_from(servers.as_object().unwrap())
+        });
         *self.config.0.lock() = Arc::new(extensions);
     }
 
@@ -62,11 +73,22 @@ impl Bench {
         self.call_in("thread", tool, args).await
     }
 
-    pub(super) async fn call_in(&self, thread: &str, tool: &str, args: Value) -> Result<ToolOutput, String> {
+    pub(super) async fn call_in(
+        &self,
+        thread: &str,
+        tool: &str,
+        args: Value,
+    ) -> Result<ToolOutput, String> {
         let set = self.toolbox.tools().await;
-        let tool = set.tools().iter().find(|known| known.schema().name == tool).unwrap_or_else(|| panic!("no tool {tool}"));
+        let tool = set
+            .tools()
+            .iter()
+            .find(|known| known.schema().name == tool)
+            .unwrap_or_else(|| panic!("no tool {tool}"));
         let args: Map<String, Value> = args.as_object().cloned().unwrap();
-        tool.call(args, &tool_context(thread)).await.map_err(|error| error.to_string())
+        tool.call(args, &tool_context(thread))
+            .await
+            .map_err(|error| error.to_string())
     }
 
     pub(super) async fn text(&self, tool: &str) -> String {
@@ -75,7 +97,10 @@ impl Bench {
 }
 
 pub(super) fn names(set: &ToolSet) -> Vec<String> {
-    set.tools().iter().map(|tool| tool.schema().name.clone()).collect()
+    set.tools()
+        .iter()
+        .map(|tool| tool.schema().name.clone())
+        .collect()
 }
 
 pub(super) fn tool_context(thread: &str) -> ToolContext {
@@ -94,23 +119,33 @@ pub(super) struct Does {
 }
 
 /// A good greeting.
-pub(super) const GREET: &str =
-    r#"answer '{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"f","version":"1"}}'"#;
+pub(super) const GREET: &str = r#"answer '{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"f","version":"1"}}'"#;
 /// One tool, `pid`.
-pub(super) const LIST: &str = r#"answer '{"tools":[{"name":"pid","inputSchema":{"type":"object"}}]}'"#;
+pub(super) const LIST: &str =
+    r#"answer '{"tools":[{"name":"pid","inputSchema":{"type":"object"}}]}'"#;
 /// Says which process answers.
 pub(super) const CALL: &str = r#"answer "{\"content\":[{\"type\":\"text\",\"text\":\"$$\"}]}""#;
 
 impl Default for Does {
     fn default() -> Self {
-        Self { first: ":", greet: GREET, list: LIST, call: CALL }
+        Self {
+            first: ":",
+            greet: GREET,
+            list: LIST,
+            call: CALL,
+        }
     }
 }
 
 impl Does {
     /// The entry of such a server, with far more time for each step than a good one needs.
     pub(super) fn entry(self) -> Value {
-        let Self { first, greet, list, call } = self;
+        let Self {
+            first,
+            greet,
+            list,
+            call,
+        } = self;
         let script = format!(
             r#"answer() {{ printf '{{"jsonrpc":"2.0","id":%s,"result":%s}}\n' "$id" "$1"; }}
 {first}
@@ -141,11 +176,14 @@ pub(super) async fn until(what: &str, mut holds: impl FnMut() -> bool) {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     };
-    tokio::time::timeout(Duration::from_secs(60), waited).await.unwrap_or_else(|_| panic!("{what}"));
+    tokio::time::timeout(Duration::from_secs(60), waited)
+        .await
+        .unwrap_or_else(|_| panic!("{what}"));
 }
 
 /// Whether a process is at work: a dead one that nobody has buried yet is not.
 pub(super) fn is_alive(pid: &str) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
-    stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with('Z'))
+    stat.rsplit_once(") ")
+        .is_some_and(|(_, rest)| !rest.starts_with('Z'))
 }

@@ -40,7 +40,11 @@ impl DynTool for McpTool {
         true
     }
 
-    fn call<'a>(&'a self, args: Map<String, Value>, ctx: &'a ToolContext) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+    fn call<'a>(
+        &'a self,
+        args: Map<String, Value>,
+        ctx: &'a ToolContext,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         async move {
             let mask = self.server.mask(ctx);
             match self.server.call(&self.listed.original, args, ctx).await {

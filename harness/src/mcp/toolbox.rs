@@ -77,33 +77,58 @@ impl McpToolbox {
     ///
     /// # Errors
     /// When HTTP cannot be spoken here.
-    pub fn new(config: Arc<dyn McpConfig>, surroundings: McpSurroundings) -> Result<Self, McpUnavailable> {
+    pub fn new(
+        config: Arc<dyn McpConfig>,
+        surroundings: McpSurroundings,
+    ) -> Result<Self, McpUnavailable> {
         let client = http::client().map_err(|error| McpUnavailable(error.to_string()))?;
-        let McpSurroundings { files, variables, tasks } = surroundings;
-        let shared = Arc::new(Shared { files, variables, client, pool: Pool::default(), tasks });
-        Ok(Self(Arc::new(Inner { config, shared, last_id: AtomicU64::new(0), state: Mutex::default() })))
+        let McpSurroundings {
+            files,
+            variables,
+            tasks,
+        } = surroundings;
+        let shared = Arc::new(Shared {
+            files,
+            variables,
+            client,
+            pool: Pool::default(),
+            tasks,
+        });
+        Ok(Self(Arc::new(Inner {
+            config,
+            shared,
+            last_id: AtomicU64::new(0),
+            state: Mutex::default(),
+        })))
     }
 
     /// Ends conversations that nobody uses any more, for as long as the process lives.
     pub fn keep_swept(&self) {
         let (shared, token) = (self.0.shared.clone(), self.0.shared.tasks.token().clone());
-        self.0.shared.tasks.spawn(TaskKind::Service, "mcp sweeper", async move {
-            loop {
-                tokio::select! {
-                    () = tokio::time::sleep(SWEEP) => {}
-                    () = token.cancelled() => return,
+        self.0
+            .shared
+            .tasks
+            .spawn(TaskKind::Service, "mcp sweeper", async move {
+                loop {
+                    tokio::select! {
+                        () = tokio::time::sleep(SWEEP) => {}
+                        () = token.cancelled() => return,
+                    }
+                    if let Some(then) = Instant::now().checked_sub(LONGEST_IDLE) {
+                        shared.pool.end_idle(then).await;
+                    }
                 }
-                if let Some(then) = Instant::now().checked_sub(LONGEST_IDLE) {
-                    shared.pool.end_idle(then).await;
-                }
-            }
-        });
+            });
     }
 
     /// Takes over the configuration as it is now, and has all servers looked at again. Conversations with those that did not change
     /// go on.
     pub async fn refresh(&self) {
-        self.0.servers().await.iter().for_each(|server| server.look_again());
+        self.0
+            .servers()
+            .await
+            .iter()
+            .for_each(|server| server.look_again());
     }
 
     /// Forgets what is known of the servers and ends all conversations: the next who asks finds everything anew.
@@ -135,14 +160,21 @@ impl Inner {
         let extensions = self.config.extensions().await;
         let (servers, gone) = {
             let mut state = self.state.lock();
-            let Some(extensions) = extensions else { return state.servers.clone() };
-            if state.seen.as_ref().is_some_and(|seen| Arc::ptr_eq(seen, &extensions)) {
+            let Some(extensions) = extensions else {
+                return state.servers.clone();
+            };
+            if state
+                .seen
+                .as_ref()
+                .is_some_and(|seen| Arc::ptr_eq(seen, &extensions))
+            {
                 return state.servers.clone();
             }
             let before = std::mem::take(&mut state.servers);
             state.servers = self.configured(&extensions, &before);
             state.seen = Some(extensions);
-            let is_gone = |server: &&Arc<Server>| !state.servers.iter().any(|kept| kept.id == server.id);
+            let is_gone =
+                |server: &&Arc<Server>| !state.servers.iter().any(|kept| kept.id == server.id);
             let gone: Vec<Arc<Server>> = before.iter().filter(is_gone).cloned().collect();
             (state.servers.clone(), gone)
         };
@@ -150,7 +182,8 @@ impl Inner {
             gone.iter().for_each(|server| server.retire());
             let shared = self.shared.clone();
             let ids: Vec<u64> = gone.iter().map(|server| server.id).collect();
-            self.shared.say_goodbye(async move { shared.pool.end_servers(&ids).await });
+            self.shared
+                .say_goodbye(async move { shared.pool.end_servers(&ids).await });
         }
         servers
     }
@@ -159,10 +192,16 @@ impl Inner {
         let mut servers = Vec::new();
         for (name, spec) in ServerSpec::all(extensions) {
             match spec {
-                Ok(spec) => servers.push(before.iter().find(|server| server.spec.is_same(&spec)).cloned().unwrap_or_else(|| {
-                    let id = self.last_id.fetch_add(1, Ordering::Relaxed) + 1;
-                    Arc::new(Server::new(id, spec, self.shared.clone()))
-                })),
+                Ok(spec) => servers.push(
+                    before
+                        .iter()
+                        .find(|server| server.spec.is_same(&spec))
+                        .cloned()
+                        .unwrap_or_else(|| {
+                            let id = self.last_id.fetch_add(1, Ordering::Relaxed) + 1;
+                            Arc::new(Server::new(id, spec, self.shared.clone()))
+                        }),
+                ),
                 Err(error) => tracing::error!(server = %name, %error, "an mcp server is left out"),
             }
         }
@@ -171,9 +210,15 @@ impl Inner {
 
     /// The tools that are known of these servers; the same set as before when nothing has changed.
     fn set_of(&self, servers: &[Arc<Server>]) -> Arc<ToolSet> {
-        let lists: Vec<_> = servers.iter().map(|server| (server, server.list())).collect();
-        let made_of: Vec<(u64, u64)> =
-            lists.iter().map(|(server, list)| (server.id, list.version)).filter(|(_, version)| *version > 0).collect();
+        let lists: Vec<_> = servers
+            .iter()
+            .map(|server| (server, server.list()))
+            .collect();
+        let made_of: Vec<(u64, u64)> = lists
+            .iter()
+            .map(|(server, list)| (server.id, list.version))
+            .filter(|(_, version)| *version > 0)
+            .collect();
         let mut state = self.state.lock();
         if state.made_of == made_of {
             return state.set.clone();

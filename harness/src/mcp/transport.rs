@@ -20,12 +20,19 @@ pub(super) struct Watched<T> {
 
 impl<T> Watched<T> {
     pub(super) fn new(inner: T, faults: Faults) -> Self {
-        Self { inner, faults, errors: None }
+        Self {
+            inner,
+            faults,
+            errors: None,
+        }
     }
 
     /// Reads these errors, too, so that the process can go on writing them.
     pub(super) fn with_errors(self, errors: Errors) -> Self {
-        Self { errors: Some(errors), ..self }
+        Self {
+            errors: Some(errors),
+            ..self
+        }
     }
 }
 
@@ -36,7 +43,10 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Watched<T> {
         T::name()
     }
 
-    fn send(&mut self, message: ClientJsonRpcMessage) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
+    fn send(
+        &mut self,
+        message: ClientJsonRpcMessage,
+    ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
         // Answers to the server do not count: it could ask for ever.
         if matches!(message, ClientJsonRpcMessage::Request(_)) {
             self.faults.asked();
@@ -45,7 +55,11 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Watched<T> {
     }
 
     async fn receive(&mut self) -> Option<ServerJsonRpcMessage> {
-        let Self { inner, faults, errors } = self;
+        let Self {
+            inner,
+            faults,
+            errors,
+        } = self;
         let message = loop {
             tokio::select! {
                 message = inner.receive() => break message,

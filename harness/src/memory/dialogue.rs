@@ -35,17 +35,31 @@ pub struct Dialogue {
 impl Dialogue {
     /// What came after the message `watermark`; everything where nothing was learned before. Where that message is gone, with an
     /// answer that was given anew, what the user said last is new. Of what was said before `forgotten` nothing is left.
-    pub fn since(messages: &[Message], watermark: Option<&str>, forgotten: Option<DateTime<Utc>>) -> Self {
+    pub fn since(
+        messages: &[Message],
+        watermark: Option<&str>,
+        forgotten: Option<DateTime<Utc>>,
+    ) -> Self {
         let from = watermark.map(|mark| {
-            let learned = messages.iter().rposition(|message| message.id.as_deref() == Some(mark)).map(|at| at + 1);
-            learned.or_else(|| messages.iter().rposition(is_users)).unwrap_or(messages.len())
+            let learned = messages
+                .iter()
+                .rposition(|message| message.id.as_deref() == Some(mark))
+                .map(|at| at + 1);
+            learned
+                .or_else(|| messages.iter().rposition(is_users))
+                .unwrap_or(messages.len())
         });
         let mut new = &messages[from.unwrap_or(0)..];
         if let Some(forgotten) = forgotten {
-            let first = new.iter().position(|message| message.is_human() && said_at(message).is_some_and(|at| at > forgotten));
+            let first = new.iter().position(|message| {
+                message.is_human() && said_at(message).is_some_and(|at| at > forgotten)
+            });
             new = &new[first.unwrap_or(new.len())..];
         }
-        let mut dialogue = Self { last: messages.last().and_then(|message| message.id.clone()), ..Self::default() };
+        let mut dialogue = Self {
+            last: messages.last().and_then(|message| message.id.clone()),
+            ..Self::default()
+        };
         dialogue.hear(new);
         dialogue.weigh(messages);
         dialogue
@@ -65,14 +79,19 @@ impl Dialogue {
                     self.user_spoke = true;
                     self.lines.push(format!("User: {}", shortened(&text)));
                 }
-            } else if message.is_ai() && message.tool_calls().is_empty() && !answers_nothing && !message.flag(kwargs::ERROR_FALLBACK) {
+            } else if message.is_ai()
+                && message.tool_calls().is_empty()
+                && !answers_nothing
+                && !message.flag(kwargs::ERROR_FALLBACK)
+            {
                 let text = message.content.text();
                 if !text.trim().is_empty() {
                     self.lines.push(format!("Assistant: {}", shortened(&text)));
                 }
             }
         }
-        self.lines.drain(..self.lines.len().saturating_sub(MOST_LINES));
+        self.lines
+            .drain(..self.lines.len().saturating_sub(MOST_LINES));
     }
 
     /// Takes down whose words are whose, in the whole conversation: what a tool said long ago may be taken up at any time.
@@ -112,11 +131,23 @@ impl Dialogue {
     /// stranger's, whoever is said to have told it.
     pub(super) fn comes_from_tools(&self, text: &str, known: &str) -> bool {
         let known: HashSet<String> = telling_words(known).collect();
-        let new: HashSet<String> = telling_words(text).filter(|word| !known.contains(word)).collect();
-        let by_user = new.iter().filter(|word| self.said_by_user.contains(*word)).count();
-        let by_tools = new.iter().filter(|word| self.said_by_tools.contains(*word) && !self.said_by_user.contains(*word)).count();
+        let new: HashSet<String> = telling_words(text)
+            .filter(|word| !known.contains(word))
+            .collect();
+        let by_user = new
+            .iter()
+            .filter(|word| self.said_by_user.contains(*word))
+            .count();
+        let by_tools = new
+            .iter()
+            .filter(|word| self.said_by_tools.contains(*word) && !self.said_by_user.contains(*word))
+            .count();
         // Where not all that tools said is known, only the user's own words count.
-        if self.tools_said_more { by_user < new.len() } else { by_tools > 2 * by_user }
+        if self.tools_said_more {
+            by_user < new.len()
+        } else {
+            by_tools > 2 * by_user
+        }
     }
 }
 
@@ -128,18 +159,29 @@ fn said_at(message: &Message) -> Option<DateTime<Utc>> {
 
 /// Whether the user wrote it, and not the framework in the user's place.
 fn is_users(message: &Message) -> bool {
-    let answers = message.additional_kwargs.contains_key(kwargs::HUMAN_INPUT_RESPONSE);
-    let framework = message.name.as_deref() == Some("summary") || (message.flag(kwargs::HIDE_FROM_UI) && !answers);
+    let answers = message
+        .additional_kwargs
+        .contains_key(kwargs::HUMAN_INPUT_RESPONSE);
+    let framework = message.name.as_deref() == Some("summary")
+        || (message.flag(kwargs::HIDE_FROM_UI) && !answers);
     message.is_human() && !framework
 }
 
 /// The longer words of a text, and every two letters of scripts that have no spaces between words.
 fn telling_words(text: &str) -> impl Iterator<Item = String> + '_ {
-    text.split(|letter: char| !letter.is_alphanumeric()).flat_map(|word| {
-        let letters: Vec<char> = word.chars().flat_map(char::to_lowercase).collect();
-        let pieces = if letters.iter().any(|letter| *letter >= FIRST_WIDE) { 2 } else { letters.len().max(TELLING_LETTERS) };
-        letters.windows(pieces).map(|piece| piece.iter().collect()).collect::<Vec<String>>()
-    })
+    text.split(|letter: char| !letter.is_alphanumeric())
+        .flat_map(|word| {
+            let letters: Vec<char> = word.chars().flat_map(char::to_lowercase).collect();
+            let pieces = if letters.iter().any(|letter| *letter >= FIRST_WIDE) {
+                2
+            } else {
+                letters.len().max(TELLING_LETTERS)
+            };
+            letters
+                .windows(pieces)
+                .map(|piece| piece.iter().collect())
+                .collect::<Vec<String>>()
+        })
 }
 
 /// At most so much of a message. Its further lines are set in, so that none of them passes for what somebody else said.

@@ -129,7 +129,12 @@ impl FactSource {
 
 impl From<Value> for FactSource {
     fn from(value: Value) -> Self {
-        let field = |key: &str| value.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());
+        let field = |key: &str| {
+            value
+                .get(key)
+                .and_then(Value::as_str)
+                .filter(|text| !text.is_empty())
+        };
         let thread = field("threadId");
         let text = match field("type") {
             Some("conversation") => thread.or(Some("conversation")),
@@ -185,7 +190,9 @@ impl MemoryDocument {
     /// Whether a fact says this already, but for case and blanks.
     pub(super) fn says(&self, content: &str) -> bool {
         let wanted = folded(content);
-        self.facts.iter().any(|fact| folded(&fact.content) == wanted)
+        self.facts
+            .iter()
+            .any(|fact| folded(&fact.content) == wanted)
     }
 }
 
@@ -203,7 +210,10 @@ impl Fact {
 
 /// A text without what does not tell it from another.
 pub(super) fn folded(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase()
+    text.split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ")
+        .to_lowercase()
 }
 
 #[cfg(test)]
@@ -221,7 +231,10 @@ mod tests {
             (json!({ "type": "manual", "threadId": null }), "manual"),
             (json!({ "type": "conversation", "threadId": "t1" }), "t1"),
             (json!({ "type": "conversation" }), "conversation"),
-            (json!({ "type": "consolidation", "threadId": "t1" }), "consolidation"),
+            (
+                json!({ "type": "consolidation", "threadId": "t1" }),
+                "consolidation",
+            ),
             (json!({ "threadId": "t1" }), "t1"),
             (json!({}), "unknown"),
             (json!(null), "unknown"),
@@ -229,7 +242,11 @@ mod tests {
         ] {
             let fact = json!({ "content": "c", "source": stored });
             let fact: Fact = serde_json::from_value(fact).expect("a fact");
-            assert_eq!((fact.source.as_str(), &json!(fact)["source"]), (text, &json!(text)), "{stored}");
+            assert_eq!(
+                (fact.source.as_str(), &json!(fact)["source"]),
+                (text, &json!(text)),
+                "{stored}"
+            );
             assert_eq!(fact.is_manual(), text == "manual");
         }
     }

@@ -20,7 +20,11 @@ pub fn category_issue(category: &str) -> Option<ImportIssue> {
 pub fn confidence_issue(confidence: Option<f64>) -> Option<ImportIssue> {
     let fits = confidence.is_some_and(|number| (0.0..=1.0).contains(&number));
     let message = "Input should be a number from 0 to 1";
-    (!fits).then(|| ImportIssue { kind: "float_type", field: "confidence", message: message.to_owned() })
+    (!fits).then(|| ImportIssue {
+        kind: "float_type",
+        field: "confidence",
+        message: message.to_owned(),
+    })
 }
 
 impl FactChange {
@@ -28,8 +32,14 @@ impl FactChange {
     pub fn issues(&self) -> Vec<ImportIssue> {
         let content = self.content.as_deref().and_then(content_issue);
         let category = self.category.as_deref().and_then(category_issue);
-        let confidence = self.confidence.and_then(|number| confidence_issue(Some(number)));
-        content.into_iter().chain(category).chain(confidence).collect()
+        let confidence = self
+            .confidence
+            .and_then(|number| confidence_issue(Some(number)));
+        content
+            .into_iter()
+            .chain(category)
+            .chain(confidence)
+            .collect()
     }
 }
 
@@ -37,10 +47,18 @@ impl FactChange {
 fn text_issue(field: &'static str, text: &str, most: usize) -> Option<ImportIssue> {
     if text.trim().is_empty() {
         let message = "String should have at least 1 character".to_owned();
-        return Some(ImportIssue { kind: "string_too_short", field, message });
+        return Some(ImportIssue {
+            kind: "string_too_short",
+            field,
+            message,
+        });
     }
     let message = || format!("String should have at most {most} characters");
-    (text.chars().count() > most).then(|| ImportIssue { kind: "string_too_long", field, message: message() })
+    (text.chars().count() > most).then(|| ImportIssue {
+        kind: "string_too_long",
+        field,
+        message: message(),
+    })
 }
 
 #[cfg(test)]
@@ -54,11 +72,28 @@ mod tests {
             category: Some("x".repeat(category)),
             confidence: Some(confidence),
         };
-        let fields = |change: FactChange| change.issues().into_iter().map(|issue| issue.field).collect::<Vec<_>>();
-        assert_eq!(fields(FactChange::default()), [""; 0], "what is absent is not judged");
+        let fields = |change: FactChange| {
+            change
+                .issues()
+                .into_iter()
+                .map(|issue| issue.field)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(
+            fields(FactChange::default()),
+            [""; 0],
+            "what is absent is not judged"
+        );
         assert_eq!(fields(change(1, 1, 0.0)), [""; 0]);
-        assert_eq!(fields(change(MOST_FACT_CHARS, MOST_CATEGORY_CHARS, 1.0)), [""; 0]);
-        for beyond in [change(0, 0, -0.1), change(MOST_FACT_CHARS + 1, MOST_CATEGORY_CHARS + 1, 1.1), change(0, 0, f64::NAN)] {
+        assert_eq!(
+            fields(change(MOST_FACT_CHARS, MOST_CATEGORY_CHARS, 1.0)),
+            [""; 0]
+        );
+        for beyond in [
+            change(0, 0, -0.1),
+            change(MOST_FACT_CHARS + 1, MOST_CATEGORY_CHARS + 1, 1.1),
+            change(0, 0, f64::NAN),
+        ] {
             assert_eq!(fields(beyond), ["content", "category", "confidence"]);
         }
     }

@@ -27,21 +27,52 @@ pub struct ImportIssue {
 /// Everything that is wrong with a memory.
 pub fn import_issues(document: &MemoryDocument) -> Vec<ImportIssue> {
     let mut issues = Vec::new();
-    let mut wrong = |kind, field, message| issues.push(ImportIssue { kind, field, message });
+    let mut wrong = |kind, field, message| {
+        issues.push(ImportIssue {
+            kind,
+            field,
+            message,
+        })
+    };
     let (user, history) = (&document.user, &document.history);
-    let of_user = [&user.work_context, &user.personal_context, &user.top_of_mind];
-    let of_past = [&history.recent_months, &history.earlier_context, &history.long_term_background];
-    if of_user.into_iter().chain(of_past).any(|note| !fits(&note.summary, MOST_NOTE_CHARS) || !is_label(&note.updated_at)) {
-        let limits = format!("A note has at most {MOST_NOTE_CHARS} characters, and its updatedAt {MOST_LABEL_CHARS}");
+    let of_user = [
+        &user.work_context,
+        &user.personal_context,
+        &user.top_of_mind,
+    ];
+    let of_past = [
+        &history.recent_months,
+        &history.earlier_context,
+        &history.long_term_background,
+    ];
+    if of_user
+        .into_iter()
+        .chain(of_past)
+        .any(|note| !fits(&note.summary, MOST_NOTE_CHARS) || !is_label(&note.updated_at))
+    {
+        let limits = format!(
+            "A note has at most {MOST_NOTE_CHARS} characters, and its updatedAt {MOST_LABEL_CHARS}"
+        );
         wrong("string_too_long", "user", limits);
     }
-    for (key, label) in [("version", &document.version), ("lastUpdated", &document.last_updated)] {
+    for (key, label) in [
+        ("version", &document.version),
+        ("lastUpdated", &document.last_updated),
+    ] {
         if !is_label(label) {
-            wrong("string_too_long", key, format!("String should have at most {MOST_LABEL_CHARS} characters"));
+            wrong(
+                "string_too_long",
+                key,
+                format!("String should have at most {MOST_LABEL_CHARS} characters"),
+            );
         }
     }
     if document.facts.len() > MOST_FACTS {
-        wrong("too_long", "facts", format!("List should have at most {MOST_FACTS} items"));
+        wrong(
+            "too_long",
+            "facts",
+            format!("List should have at most {MOST_FACTS} items"),
+        );
     }
     if let Some(at) = document.facts.iter().position(|fact| !is_fact(fact)) {
         let needs = format!(
@@ -54,12 +85,17 @@ pub fn import_issues(document: &MemoryDocument) -> Vec<ImportIssue> {
 }
 
 fn is_fact(fact: &Fact) -> bool {
-    let mut labels = [&fact.id, &fact.category, &fact.created_at].into_iter().chain(&fact.status).chain(&fact.updated_at);
+    let mut labels = [&fact.id, &fact.category, &fact.created_at]
+        .into_iter()
+        .chain(&fact.status)
+        .chain(&fact.updated_at);
     let beside = json!([fact.source, fact.source_error, fact.extra]).to_string();
     !fact.content.trim().is_empty()
         && (0.0..=1.0).contains(&fact.confidence)
         && labels.all(|label| is_label(label))
-        && [&fact.content, &beside].into_iter().all(|text| fits(text, MOST_FACT_CHARS))
+        && [&fact.content, &beside]
+            .into_iter()
+            .all(|text| fits(text, MOST_FACT_CHARS))
 }
 
 fn is_label(text: &str) -> bool {

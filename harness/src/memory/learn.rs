@@ -87,7 +87,9 @@ pub struct LearnedFact {
 }
 
 /// Models write `null` where they have nothing to say.
-fn null_as_absent<'de, T: Deserialize<'de> + Default, D: Deserializer<'de>>(value: D) -> Result<T, D::Error> {
+fn null_as_absent<'de, T: Deserialize<'de> + Default, D: Deserializer<'de>>(
+    value: D,
+) -> Result<T, D::Error> {
     Ok(Option::deserialize(value)?.unwrap_or_default())
 }
 
@@ -102,14 +104,22 @@ pub struct Learner {
 
 impl Learner {
     /// What to change; nothing when the model's answer cannot be read.
-    pub async fn learn(&self, document: &MemoryDocument, dialogue: &Dialogue, asker: Asker<'_>) -> Result<Option<Learned>, ModelError> {
+    pub async fn learn(
+        &self,
+        document: &MemoryDocument,
+        dialogue: &Dialogue,
+        asker: Asker<'_>,
+    ) -> Result<Option<Learned>, ModelError> {
         let question = Question {
             models: self.model.as_deref().into_iter().collect(),
             system: SYSTEM,
             prompt: prompt(document, dialogue),
             limit: LIMIT,
         };
-        let answer = self.models.ask(&question, asker.called("middleware:memory")).await?;
+        let answer = self
+            .models
+            .ask(&question, asker.called("middleware:memory"))
+            .await?;
         let tokens = answer.usage.as_ref().map_or(0, |usage| usage.total());
         let learned = parse(&answer.text);
         tracing::debug!(model = %answer.model, tokens, readable = learned.is_some(), "a memory was asked to learn");
@@ -120,15 +130,28 @@ impl Learner {
 /// What of a document fits into a question: users may bring along more than any model reads. What is kept apart must not find its
 /// way into what is trusted.
 fn shown(document: &MemoryDocument) -> MemoryDocument {
-    let mut facts: Vec<&Fact> = document.facts.iter().filter(|fact| fact.is_trusted()).collect();
+    let mut facts: Vec<&Fact> = document
+        .facts
+        .iter()
+        .filter(|fact| fact.is_trusted())
+        .collect();
     facts.sort_by(|a, b| b.confidence.total_cmp(&a.confidence));
     let mut left = MOST_FACTS_LETTERS;
     let facts = facts.into_iter().map_while(|fact| {
         let content: String = fact.content.chars().take(MOST_SHOWN_LETTERS).collect();
         left = left.checked_sub(content.chars().count() + FACT_FRAME_LETTERS)?;
-        Some(Fact { content, source_error: None, extra: Default::default(), ..fact.clone() })
+        Some(Fact {
+            content,
+            source_error: None,
+            extra: Default::default(),
+            ..fact.clone()
+        })
     });
-    let mut shown = MemoryDocument { facts: facts.collect(), forgotten_at: None, ..document.clone() };
+    let mut shown = MemoryDocument {
+        facts: facts.collect(),
+        forgotten_at: None,
+        ..document.clone()
+    };
     for (_, note) in shown.notes_mut() {
         note.summary = note.summary.chars().take(MOST_SHOWN_LETTERS).collect();
     }
@@ -151,12 +174,25 @@ fn parse(answer: &str) -> Option<Learned> {
 }
 
 fn read(object: Value) -> Option<Learned> {
-    let notes = ["user", "history"].into_iter().filter_map(|part| object.get(part)?.as_object()).flatten();
-    let notes = notes.filter_map(|(key, note)| Some((key.clone(), LearnedNote::deserialize(note).ok()?))).collect();
+    let notes = ["user", "history"]
+        .into_iter()
+        .filter_map(|part| object.get(part)?.as_object())
+        .flatten();
+    let notes = notes
+        .filter_map(|(key, note)| Some((key.clone(), LearnedNote::deserialize(note).ok()?)))
+        .collect();
     let new_facts = Vec::deserialize(&object["newFacts"]).ok()?;
-    let facts_to_remove =
-        object.get("factsToRemove").filter(|ids| !ids.is_null()).map(Vec::deserialize).unwrap_or_else(|| Ok(Vec::new())).ok()?;
-    Some(Learned { notes, new_facts, facts_to_remove })
+    let facts_to_remove = object
+        .get("factsToRemove")
+        .filter(|ids| !ids.is_null())
+        .map(Vec::deserialize)
+        .unwrap_or_else(|| Ok(Vec::new()))
+        .ok()?;
+    Some(Learned {
+        notes,
+        new_facts,
+        facts_to_remove,
+    })
 }
 
 #[cfg(test)]
@@ -167,19 +203,36 @@ mod tests {
 
     #[test]
     fn an_object_is_found_in_whatever_stands_around_it() {
-        for answer in [OBJECT.to_owned(), format!("```json\n{OBJECT}\n```"), format!("Well {{x}} {{\"a\": 1}} then {OBJECT} }} end")] {
+        for answer in [
+            OBJECT.to_owned(),
+            format!("```json\n{OBJECT}\n```"),
+            format!("Well {{x}} {{\"a\": 1}} then {OBJECT} }} end"),
+        ] {
             let learned = parse(&answer).unwrap();
             assert!(learned.notes["topOfMind"].should_update);
-            assert_eq!((learned.new_facts[0].content.as_str(), learned.facts_to_remove.as_slice()), ("c", &["f".to_owned()][..]));
+            assert_eq!(
+                (
+                    learned.new_facts[0].content.as_str(),
+                    learned.facts_to_remove.as_slice()
+                ),
+                ("c", &["f".to_owned()][..])
+            );
         }
     }
 
     #[test]
     fn what_a_model_leaves_open_is_as_good_as_absent() {
         let fact = r#"{"content": "c", "category": null, "confidence": null, "origin": null, "sourceError": null}"#;
-        let learned = parse(&format!(r#"{{"user": {{}}, "history": {{}}, "newFacts": [{fact}], "factsToRemove": null}}"#)).unwrap();
-        let without: LearnedFact = serde_json::from_value(serde_json::json!({"content": "c"})).unwrap();
-        assert_eq!((learned.new_facts, learned.facts_to_remove), (vec![without], Vec::new()));
+        let learned = parse(&format!(
+            r#"{{"user": {{}}, "history": {{}}, "newFacts": [{fact}], "factsToRemove": null}}"#
+        ))
+        .unwrap();
+        let without: LearnedFact =
+            serde_json::from_value(serde_json::json!({"content": "c"})).unwrap();
+        assert_eq!(
+            (learned.new_facts, learned.facts_to_remove),
+            (vec![without], Vec::new())
+        );
     }
 
     #[test]
@@ -188,10 +241,17 @@ mod tests {
             let fact = serde_json::json!({"content": "x".repeat(9_000), "confidence": at as f64 / 1_000.0});
             serde_json::from_value::<Fact>(fact).unwrap()
         };
-        let mut document = MemoryDocument { facts: (0..1_000).map(fact).collect(), ..MemoryDocument::default() };
+        let mut document = MemoryDocument {
+            facts: (0..1_000).map(fact).collect(),
+            ..MemoryDocument::default()
+        };
         document.user.work_context.summary = "y".repeat(20_000);
         let prompt = prompt(&document, &Dialogue::default());
-        assert!(prompt.len() < 60_000 && prompt.contains("\"confidence\":0.999"), "{}", prompt.len());
+        assert!(
+            prompt.len() < 60_000 && prompt.contains("\"confidence\":0.999"),
+            "{}",
+            prompt.len()
+        );
     }
 
     #[test]

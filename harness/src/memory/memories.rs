@@ -75,13 +75,23 @@ impl Memories {
     /// What is remembered, with the number of the user's own changes.
     pub async fn read(&self, scope: &MemoryScope) -> Result<Stored, StoreError> {
         let held = self.store.read(scope).await?;
-        Ok(held.unwrap_or_else(|| Stored { document: MemoryDocument::default(), edits: 0 }))
+        Ok(held.unwrap_or_else(|| Stored {
+            document: MemoryDocument::default(),
+            edits: 0,
+        }))
     }
 
     /// Remembers that a thread has news for when it has been quiet.
-    pub async fn note(&self, scope: &MemoryScope, thread: &ThreadId, rules: &MemoryRules) -> Result<(), StoreError> {
+    pub async fn note(
+        &self,
+        scope: &MemoryScope,
+        thread: &ThreadId,
+        rules: &MemoryRules,
+    ) -> Result<(), StoreError> {
         let pause = TimeDelta::from_std(rules.debounce).unwrap_or_default();
-        self.store.note(scope, thread, self.clock.now() + pause).await
+        self.store
+            .note(scope, thread, self.clock.now() + pause)
+            .await
     }
 
     /// What the thread has to tell is learned next, however long it has been quiet.
@@ -90,7 +100,13 @@ impl Memories {
     }
 
     /// Adds a fact that the user told outright.
-    pub async fn add(&self, scope: &MemoryScope, content: &str, category: &str, confidence: f64) -> Result<MemoryDocument, MemoryError> {
+    pub async fn add(
+        &self,
+        scope: &MemoryScope,
+        content: &str,
+        category: &str,
+        confidence: f64,
+    ) -> Result<MemoryDocument, MemoryError> {
         let new = Fact {
             id: fact_id(&*self.ids),
             content: content.trim().to_owned(),
@@ -114,11 +130,20 @@ impl Memories {
     }
 
     /// Corrects a fact. What the user has looked at is trusted from then on.
-    pub async fn correct(&self, scope: &MemoryScope, id: &str, change: &FactChange) -> Result<MemoryDocument, MemoryError> {
+    pub async fn correct(
+        &self,
+        scope: &MemoryScope,
+        id: &str,
+        change: &FactChange,
+    ) -> Result<MemoryDocument, MemoryError> {
         let now = iso_z(self.clock.now());
         let correct = |document: &mut MemoryDocument| {
             let no_fact = || MemoryError::NoFact(id.to_owned());
-            let at = document.facts.iter().position(|fact| fact.id == id).ok_or_else(no_fact)?;
+            let at = document
+                .facts
+                .iter()
+                .position(|fact| fact.id == id)
+                .ok_or_else(no_fact)?;
             let mut fact = document.facts.remove(at);
             if let Some(content) = &change.content {
                 if document.says(content) {
@@ -137,11 +162,19 @@ impl Memories {
     }
 
     /// Removes a fact.
-    pub async fn remove(&self, scope: &MemoryScope, id: &str) -> Result<MemoryDocument, MemoryError> {
+    pub async fn remove(
+        &self,
+        scope: &MemoryScope,
+        id: &str,
+    ) -> Result<MemoryDocument, MemoryError> {
         let remove = |document: &mut MemoryDocument| {
             let before = document.facts.len();
             document.facts.retain(|fact| fact.id != id);
-            if document.facts.len() == before { Err(MemoryError::NoFact(id.to_owned())) } else { Ok(()) }
+            if document.facts.len() == before {
+                Err(MemoryError::NoFact(id.to_owned()))
+            } else {
+                Ok(())
+            }
         };
         self.change(scope, true, remove).await
     }
@@ -156,7 +189,11 @@ impl Memories {
         let now = self.clock.now();
         let forget = |document: &mut MemoryDocument| {
             let empty = MemoryDocument::default();
-            *document = MemoryDocument { revision: document.revision, forgotten_at: Some(now), ..empty };
+            *document = MemoryDocument {
+                revision: document.revision,
+                forgotten_at: Some(now),
+                ..empty
+            };
             Ok(())
         };
         self.change(scope, true, forget).await
@@ -165,13 +202,21 @@ impl Memories {
     /// Forgets everything of the user, also what the user's own agents remember. Gives the user's own document.
     pub async fn forget_user(&self, user: &str) -> Result<MemoryDocument, MemoryError> {
         for agent in self.agents(user).await? {
-            self.forget(&MemoryScope { user: user.to_owned(), agent: Some(agent) }).await?;
+            self.forget(&MemoryScope {
+                user: user.to_owned(),
+                agent: Some(agent),
+            })
+            .await?;
         }
         self.forget(&MemoryScope::of_user(user)).await
     }
 
     /// Puts a whole document in the place of what is remembered. Facts without an id of their own get one.
-    pub async fn replace(&self, scope: &MemoryScope, mut with: MemoryDocument) -> Result<MemoryDocument, MemoryError> {
+    pub async fn replace(
+        &self,
+        scope: &MemoryScope,
+        mut with: MemoryDocument,
+    ) -> Result<MemoryDocument, MemoryError> {
         let mut seen = HashSet::new();
         for fact in &mut with.facts {
             if fact.id.is_empty() || !seen.insert(fact.id.clone()) {
@@ -179,7 +224,11 @@ impl Memories {
             }
         }
         let replace = |document: &mut MemoryDocument| {
-            *document = MemoryDocument { revision: document.revision, forgotten_at: document.forgotten_at, ..with.clone() };
+            *document = MemoryDocument {
+                revision: document.revision,
+                forgotten_at: document.forgotten_at,
+                ..with.clone()
+            };
             Ok(())
         };
         self.change(scope, true, replace).await

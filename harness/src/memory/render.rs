@@ -7,12 +7,27 @@ use crate::models::TokenFamily;
 
 /// The memory as text of at most `budget` tokens; nothing where nothing is remembered.
 pub fn render(document: &MemoryDocument, budget: u64) -> Option<String> {
-    let mut room = Room { family: TokenFamily::Other, left: budget };
+    let mut room = Room {
+        family: TokenFamily::Other,
+        left: budget,
+    };
     let (user, history) = (&document.user, &document.history);
-    let about_user = [("Work", &user.work_context), ("Personal", &user.personal_context), ("Current focus", &user.top_of_mind)];
-    let before = [("Recent", &history.recent_months), ("Earlier", &history.earlier_context), ("Background", &history.long_term_background)];
+    let about_user = [
+        ("Work", &user.work_context),
+        ("Personal", &user.personal_context),
+        ("Current focus", &user.top_of_mind),
+    ];
+    let before = [
+        ("Recent", &history.recent_months),
+        ("Earlier", &history.earlier_context),
+        ("Background", &history.long_term_background),
+    ];
     // Facts get at least half: they are what the user can see and correct one by one.
-    let facts_room = if document.facts.iter().any(Fact::is_trusted) { budget / 2 } else { 0 };
+    let facts_room = if document.facts.iter().any(Fact::is_trusted) {
+        budget / 2
+    } else {
+        0
+    };
     room.left -= facts_room;
     let user = room.section("User context", notes(&about_user));
     let history = room.section("History", notes(&before));
@@ -23,18 +38,35 @@ pub fn render(document: &MemoryDocument, budget: u64) -> Option<String> {
 }
 
 fn notes(notes: &[(&str, &Note)]) -> Vec<String> {
-    let written = notes.iter().filter(|(_, note)| !note.summary.trim().is_empty());
-    written.map(|(title, note)| format!("- {title}: {}", escaped(note.summary.trim()))).collect()
+    let written = notes
+        .iter()
+        .filter(|(_, note)| !note.summary.trim().is_empty());
+    written
+        .map(|(title, note)| format!("- {title}: {}", escaped(note.summary.trim())))
+        .collect()
 }
 
 /// Corrections first, then the surest.
 fn facts(facts: &[Fact]) -> Vec<String> {
     let mut shown: Vec<&Fact> = facts.iter().filter(|fact| fact.is_trusted()).collect();
     let rank = |fact: &Fact| (fact.category == "correction", fact.confidence);
-    shown.sort_by(|a, b| rank(b).partial_cmp(&rank(a)).unwrap_or(std::cmp::Ordering::Equal));
+    shown.sort_by(|a, b| {
+        rank(b)
+            .partial_cmp(&rank(a))
+            .unwrap_or(std::cmp::Ordering::Equal)
+    });
     let line = |fact: &Fact| {
-        let avoid = fact.source_error.as_deref().map(|error| format!(" (avoid: {})", escaped(error))).unwrap_or_default();
-        format!("- [{} | {:.2}] {}{avoid}", escaped(&fact.category), fact.confidence, escaped(&fact.content))
+        let avoid = fact
+            .source_error
+            .as_deref()
+            .map(|error| format!(" (avoid: {})", escaped(error)))
+            .unwrap_or_default();
+        format!(
+            "- [{} | {:.2}] {}{avoid}",
+            escaped(&fact.category),
+            fact.confidence,
+            escaped(&fact.content)
+        )
     };
     shown.into_iter().map(line).collect()
 }

@@ -15,7 +15,13 @@ fn tokens(text: &str) -> u64 {
 #[test]
 fn an_empty_memory_is_nothing_and_what_is_kept_apart_is_not_shown() {
     assert_eq!(render(&MemoryDocument::default(), 1_000), None);
-    assert_eq!(render(&document(json!({"facts": [{"id": "f", "content": "x", "status": "quarantined"}]})), 1_000), None);
+    assert_eq!(
+        render(
+            &document(json!({"facts": [{"id": "f", "content": "x", "status": "quarantined"}]})),
+            1_000
+        ),
+        None
+    );
 }
 
 #[test]
@@ -36,11 +42,19 @@ fn sections_are_titled_escaped_and_ordered() {
 #[test]
 fn the_budget_holds_for_long_notes_many_facts_and_wide_letters() {
     for letter in ["x", "字"] {
-        let facts: Vec<_> = (0..500).map(|n| json!({"id": n.to_string(), "content": letter.repeat(50), "confidence": 0.9})).collect();
-        let document = document(json!({"user": {"workContext": {"summary": letter.repeat(20_000)}}, "facts": facts}));
+        let facts: Vec<_> = (0..500)
+            .map(|n| json!({"id": n.to_string(), "content": letter.repeat(50), "confidence": 0.9}))
+            .collect();
+        let document = document(
+            json!({"user": {"workContext": {"summary": letter.repeat(20_000)}}, "facts": facts}),
+        );
         for budget in [50, 200, 2_000] {
             let text = render(&document, budget).unwrap();
-            assert!(tokens(&text) <= budget + 4, "{letter} {budget}: {}", tokens(&text));
+            assert!(
+                tokens(&text) <= budget + 4,
+                "{letter} {budget}: {}",
+                tokens(&text)
+            );
             assert!(budget < 200 || (text.contains('…') && text.contains("Facts:")));
         }
     }

@@ -19,7 +19,10 @@ pub struct MemoryScope {
 impl MemoryScope {
     /// The user's own.
     pub fn of_user(user: impl Into<String>) -> Self {
-        Self { user: user.into(), agent: None }
+        Self {
+            user: user.into(),
+            agent: None,
+        }
     }
 }
 
@@ -59,13 +62,29 @@ pub trait MemoryStore: Send + Sync + std::fmt::Debug {
 
     /// Writes the document, if the stored revision is the document's own (0 for none). Its revision is one more then. `false`
     /// when somebody else was first. `edited` says that the user did it.
-    async fn write(&self, scope: &MemoryScope, document: &MemoryDocument, edited: bool, at: DateTime<Utc>) -> Result<bool, StoreError>;
+    async fn write(
+        &self,
+        scope: &MemoryScope,
+        document: &MemoryDocument,
+        edited: bool,
+        at: DateTime<Utc>,
+    ) -> Result<bool, StoreError>;
 
     /// Remembers that a thread has news, to be looked at from `due` on; a later note postpones an earlier one.
-    async fn note(&self, scope: &MemoryScope, thread: &ThreadId, due: DateTime<Utc>) -> Result<(), StoreError>;
+    async fn note(
+        &self,
+        scope: &MemoryScope,
+        thread: &ThreadId,
+        due: DateTime<Utc>,
+    ) -> Result<(), StoreError>;
 
     /// Takes threads whose time has come, the longest due first; they are this worker's until `until`.
-    async fn take(&self, now: DateTime<Utc>, until: DateTime<Utc>, most: usize) -> Result<Vec<Noted>, StoreError>;
+    async fn take(
+        &self,
+        now: DateTime<Utc>,
+        until: DateTime<Utc>,
+        most: usize,
+    ) -> Result<Vec<Noted>, StoreError>;
 
     /// What was taken is learned up to `watermark`. News that came meanwhile stay due.
     async fn done(&self, noted: &Noted, watermark: Option<&str>) -> Result<(), StoreError>;

@@ -34,7 +34,12 @@ fn key(scope: &MemoryScope, thread: &ThreadId) -> (MemoryScope, String) {
 
 impl VolatileMemoryStore {
     fn change(&self, noted: &Noted, change: impl FnOnce(&mut News)) {
-        if let Some(news) = self.0.lock().news.get_mut(&key(&noted.scope, &noted.thread)) {
+        if let Some(news) = self
+            .0
+            .lock()
+            .news
+            .get_mut(&key(&noted.scope, &noted.thread))
+        {
             news.taken_until = None;
             change(news);
         }
@@ -49,37 +54,78 @@ impl MemoryStore for VolatileMemoryStore {
 
     async fn agents(&self, user: &str) -> Result<Vec<String>, StoreError> {
         let kept = self.0.lock();
-        let scopes = kept.documents.keys().chain(kept.news.keys().map(|(scope, _)| scope)).filter(|scope| scope.user == user);
-        Ok(scopes.filter_map(|scope| scope.agent.clone()).collect::<BTreeSet<_>>().into_iter().collect())
+        let scopes = kept
+            .documents
+            .keys()
+            .chain(kept.news.keys().map(|(scope, _)| scope))
+            .filter(|scope| scope.user == user);
+        Ok(scopes
+            .filter_map(|scope| scope.agent.clone())
+            .collect::<BTreeSet<_>>()
+            .into_iter()
+            .collect())
     }
 
-    async fn write(&self, scope: &MemoryScope, document: &MemoryDocument, edited: bool, _at: DateTime<Utc>) -> Result<bool, StoreError> {
+    async fn write(
+        &self,
+        scope: &MemoryScope,
+        document: &MemoryDocument,
+        edited: bool,
+        _at: DateTime<Utc>,
+    ) -> Result<bool, StoreError> {
         let mut kept = self.0.lock();
         let held = kept.documents.get(scope);
         if held.map_or(0, |held| held.document.revision) != document.revision {
             return Ok(false);
         }
         let edits = held.map_or(0, |held| held.edits) + i64::from(edited);
-        let document = MemoryDocument { revision: document.revision + 1, ..document.clone() };
-        kept.documents.insert(scope.clone(), Stored { document, edits });
+        let document = MemoryDocument {
+            revision: document.revision + 1,
+            ..document.clone()
+        };
+        kept.documents
+            .insert(scope.clone(), Stored { document, edits });
         Ok(true)
     }
 
-    async fn note(&self, scope: &MemoryScope, thread: &ThreadId, due: DateTime<Utc>) -> Result<(), StoreError> {
+    async fn note(
+        &self,
+        scope: &MemoryScope,
+        thread: &ThreadId,
+        due: DateTime<Utc>,
+    ) -> Result<(), StoreError> {
         let mut kept = self.0.lock();
-        let noted = || Noted { scope: scope.clone(), thread: thread.clone(), watermark: None, number: 0, tries: 0 };
-        let news = kept.news.entry(key(scope, thread)).or_insert_with(|| News { noted: noted(), due: None, taken_until: None });
+        let noted = || Noted {
+            scope: scope.clone(),
+            thread: thread.clone(),
+            watermark: None,
+            number: 0,
+            tries: 0,
+        };
+        let news = kept.news.entry(key(scope, thread)).or_insert_with(|| News {
+            noted: noted(),
+            due: None,
+            taken_until: None,
+        });
         news.due = Some(due);
         news.noted.number += 1;
         news.noted.tries = 0;
         Ok(())
     }
 
-    async fn take(&self, now: DateTime<Utc>, until: DateTime<Utc>, most: usize) -> Result<Vec<Noted>, StoreError> {
+    async fn take(
+        &self,
+        now: DateTime<Utc>,
+        until: DateTime<Utc>,
+        most: usize,
+    ) -> Result<Vec<Noted>, StoreError> {
         let mut kept = self.0.lock();
         let is_free = |news: &News| news.taken_until.is_none_or(|taken| taken <= now);
-        let mut ready: Vec<&mut News> =
-            kept.news.values_mut().filter(|news| news.due.is_some_and(|due| due <= now) && is_free(news)).collect();
+        let mut ready: Vec<&mut News> = kept
+            .news
+            .values_mut()
+            .filter(|news| news.due.is_some_and(|due| due <= now) && is_free(news))
+            .collect();
         ready.sort_by_key(|news| news.due);
         let taken = ready.into_iter().take(most).map(|news| {
             news.taken_until = Some(until);
@@ -114,13 +160,19 @@ impl MemoryStore for VolatileMemoryStore {
 
     async fn hurry(&self, thread: &ThreadId, due: DateTime<Utc>) -> Result<(), StoreError> {
         let mut kept = self.0.lock();
-        let of_thread = kept.news.values_mut().filter(|news| news.noted.thread == *thread);
+        let of_thread = kept
+            .news
+            .values_mut()
+            .filter(|news| news.noted.thread == *thread);
         of_thread.for_each(|news| news.due = news.due.map(|_| due));
         Ok(())
     }
 
     async fn forget_thread(&self, thread: &ThreadId) -> Result<(), StoreError> {
-        self.0.lock().news.retain(|(_, of), _| of != thread.as_str());
+        self.0
+            .lock()
+            .news
+            .retain(|(_, of), _| of != thread.as_str());
         Ok(())
     }
 }
@@ -132,7 +184,10 @@ mod tests {
     use super::*;
 
     async fn fresh() -> crate::testkit::memories::MemoryStores {
-        crate::testkit::memories::MemoryStores { memories: Arc::new(VolatileMemoryStore::default()), keep: Arc::new(()) }
+        crate::testkit::memories::MemoryStores {
+            memories: Arc::new(VolatileMemoryStore::default()),
+            keep: Arc::new(()),
+        }
     }
 
     crate::memory_store_suite!([#[tokio::test]] fresh);

@@ -55,13 +55,26 @@ pub struct MemoryWorker {
 
 impl MemoryWorker {
     /// A worker that reads threads from `checkpoints` and books its questions in `till`.
-    pub fn new(memories: Memories, checkpoints: std::sync::Arc<dyn Checkpointer>, till: Till) -> Self {
-        Self { memories, checkpoints, till, taken: Mutex::default() }
+    pub fn new(
+        memories: Memories,
+        checkpoints: std::sync::Arc<dyn Checkpointer>,
+        till: Till,
+    ) -> Self {
+        Self {
+            memories,
+            checkpoints,
+            till,
+            taken: Mutex::default(),
+        }
     }
 
     /// Works until `token` is cancelled. A look that is under way then comes to its end, and a last one follows, as far as the rules
     /// give time for it. `now` gives the rules in force, and whom to ask.
-    pub async fn run(self, token: CancellationToken, now: impl Fn() -> (MemoryRules, Learner) + Send + Sync) {
+    pub async fn run(
+        self,
+        token: CancellationToken,
+        now: impl Fn() -> (MemoryRules, Learner) + Send + Sync,
+    ) {
         let mut over = pin!(async {
             token.cancelled().await;
             tokio::time::sleep(now().0.flush).await;
@@ -79,7 +92,11 @@ impl MemoryWorker {
                 tracing::warn!(%error, "what threads have to tell waits for the next look");
             }
             if is_last || looked.is_none() {
-                return tracing::info!(drained = left == 0, threads_left = left, "no more is learned from threads");
+                return tracing::info!(
+                    drained = left == 0,
+                    threads_left = left,
+                    "no more is learned from threads"
+                );
             }
             if !matches!(looked, Some(Ok(1..))) {
                 token.run_until_cancelled(tokio::time::sleep(PAUSE)).await;
@@ -93,7 +110,11 @@ impl MemoryWorker {
             return Ok(0);
         }
         let now = self.memories.clock().now();
-        let taken = self.memories.store().take(now, now + LEASE, MOST_TAKEN).await?;
+        let taken = self
+            .memories
+            .store()
+            .take(now, now + LEASE, MOST_TAKEN)
+            .await?;
         self.taken.lock().clone_from(&taken);
         for noted in &taken {
             self.work(noted, rules, learner).await?;
@@ -106,7 +127,8 @@ impl MemoryWorker {
     async fn give_back(&self) -> usize {
         let left = std::mem::take(&mut *self.taken.lock());
         for noted in &left {
-            let given = tokio::time::timeout(END_LIMIT, self.memories.store().give_back(noted)).await;
+            let given =
+                tokio::time::timeout(END_LIMIT, self.memories.store().give_back(noted)).await;
             if !matches!(given, Ok(Ok(()))) {
                 tracing::warn!(thread_id = %noted.thread, "a thread's news could not be given back; others take them when the lease is over");
             }
@@ -114,14 +136,21 @@ impl MemoryWorker {
         left.len()
     }
 
-    async fn work(&self, noted: &Noted, rules: &MemoryRules, learner: &Learner) -> Result<(), StoreError> {
+    async fn work(
+        &self,
+        noted: &Noted,
+        rules: &MemoryRules,
+        learner: &Learner,
+    ) -> Result<(), StoreError> {
         let store = self.memories.store();
         match self.learn(noted, rules, learner).await {
             Ok(Some(watermark)) => store.done(noted, Some(&watermark)).await,
             Ok(None) => store.forget_thread(&noted.thread).await,
             Err(error) if noted.tries + 1 < MOST_TRIES => {
                 tracing::warn!(%error, thread_id = %noted.thread, "a thread's news were not learned; another try follows");
-                store.again(noted, self.memories.clock().now() + RETRY_PAUSE).await
+                store
+                    .again(noted, self.memories.clock().now() + RETRY_PAUSE)
+                    .await
             }
             Err(error) => {
                 // They are read again with the next news of the thread.
@@ -132,12 +161,30 @@ impl MemoryWorker {
     }
 
     /// The last message that was learned from; `None` when the thread is gone.
-    async fn learn(&self, noted: &Noted, rules: &MemoryRules, learner: &Learner) -> Result<Option<String>, NotLearned> {
-        let Some(snapshot) = self.checkpoints.get(&noted.thread, None).await? else { return Ok(None) };
+    async fn learn(
+        &self,
+        noted: &Noted,
+        rules: &MemoryRules,
+        learner: &Learner,
+    ) -> Result<Option<String>, NotLearned> {
+        let Some(snapshot) = self.checkpoints.get(&noted.thread, None).await? else {
+            return Ok(None);
+        };
         for _ in 0..MOST_TRIES {
-            let document = self.memories.read(&noted.scope).await.map_err(MemoryError::from)?.document;
-            let dialogue = Dialogue::since(snapshot.state.messages(), noted.watermark.as_deref(), document.forgotten_at);
-            let Some(last) = dialogue.last.clone() else { return Ok(None) };
+            let document = self
+                .memories
+                .read(&noted.scope)
+                .await
+                .map_err(MemoryError::from)?
+                .document;
+            let dialogue = Dialogue::since(
+                snapshot.state.messages(),
+                noted.watermark.as_deref(),
+                document.forgotten_at,
+            );
+            let Some(last) = dialogue.last.clone() else {
+                return Ok(None);
+            };
             if dialogue.is_empty() {
                 return Ok(Some(last));
             }
@@ -149,8 +196,13 @@ impl MemoryWorker {
                 tracing::warn!(thread_id = %noted.thread, "a model's answer was no memory; what the thread has to tell is passed over");
                 return Ok(Some(last));
             };
-            match self.keep(noted, rules, &document, &dialogue, &learned).await {
-                Err(MemoryError::Busy) => tracing::debug!(thread_id = %noted.thread, "a memory changed while it was learned for"),
+            match self
+                .keep(noted, rules, &document, &dialogue, &learned)
+                .await
+            {
+                Err(MemoryError::Busy) => {
+                    tracing::debug!(thread_id = %noted.thread, "a memory changed while it was learned for")
+                }
                 kept => return kept.map(|()| Some(last)).map_err(Into::into),
             }
         }

@@ -54,7 +54,10 @@ impl Content {
         match self {
             Self::Text(held) => *held = text,
             Self::Blocks(blocks) => {
-                let at = blocks.iter().position(|block| block_text(block).is_some()).unwrap_or(0);
+                let at = blocks
+                    .iter()
+                    .position(|block| block_text(block).is_some())
+                    .unwrap_or(0);
                 blocks.retain(|block| block_text(block).is_none());
                 blocks.insert(at, serde_json::json!({ "type": "text", "text": text }));
             }
@@ -74,7 +77,9 @@ impl Content {
 pub(super) fn block_text(block: &Value) -> Option<&str> {
     match block {
         Value::String(text) => Some(text),
-        Value::Object(fields) if fields.get("type").is_none_or(|kind| kind == "text") => fields.get("text").and_then(Value::as_str),
+        Value::Object(fields) if fields.get("type").is_none_or(|kind| kind == "text") => {
+            fields.get("text").and_then(Value::as_str)
+        }
         _ => None,
     }
 }

@@ -17,7 +17,10 @@ pub struct InvalidMessage {
 impl InvalidMessage {
     /// A reason that concerns the whole message.
     pub(super) fn whole(reason: impl Into<String>) -> Self {
-        Self { place: Vec::new(), reason: reason.into() }
+        Self {
+            place: Vec::new(),
+            reason: reason.into(),
+        }
     }
 
     fn within(mut self, key: impl Into<String>) -> Self {
@@ -27,11 +30,16 @@ impl InvalidMessage {
 }
 
 fn prefix(place: &[String]) -> String {
-    if place.is_empty() { String::new() } else { format!("{}: ", place.join(".")) }
+    if place.is_empty() {
+        String::new()
+    } else {
+        format!("{}: ", place.join("."))
+    }
 }
 
 /// Names of the message types, for errors.
-pub(super) const TYPES: &str = "human, user, system, developer, ai, assistant, tool, function, remove";
+pub(super) const TYPES: &str =
+    "human, user, system, developer, ai, assistant, tool, function, remove";
 
 /// Longest part of an unknown word that an error repeats, in characters.
 const LONGEST_ECHO: usize = 80;
@@ -56,10 +64,19 @@ const MESSAGE: &[Field] = &[
     ("status", status, false),
 ];
 const BLOCK: &[Field] = &[("type", string, false), ("text", string, false)];
-const TOOL_CALL: &[Field] =
-    &[("name", string, true), ("id", string, true), ("args", present_object, false), ("type", present_string, false)];
-const INVALID_TOOL_CALL: &[Field] =
-    &[("name", string, false), ("args", string, false), ("id", string, false), ("error", string, false), ("type", present_string, false)];
+const TOOL_CALL: &[Field] = &[
+    ("name", string, true),
+    ("id", string, true),
+    ("args", present_object, false),
+    ("type", present_string, false),
+];
+const INVALID_TOOL_CALL: &[Field] = &[
+    ("name", string, false),
+    ("args", string, false),
+    ("id", string, false),
+    ("error", string, false),
+    ("type", present_string, false),
+];
 const USAGE: &[Field] = &[
     ("input_tokens", count, false),
     ("output_tokens", count, false),
@@ -74,7 +91,9 @@ const USAGE: &[Field] = &[
 /// The first field with a wrong type.
 pub(super) fn check(message: &Map<String, Value>) -> Checked {
     if message.contains_key("type") && message.contains_key("role") {
-        return Err(InvalidMessage::whole("expected either \"type\" or \"role\", found both"));
+        return Err(InvalidMessage::whole(
+            "expected either \"type\" or \"role\", found both",
+        ));
     }
     fields(message, MESSAGE)
 }
@@ -83,7 +102,9 @@ fn fields(map: &Map<String, Value>, known: &[Field]) -> Checked {
     for (key, check, required) in known {
         match map.get(*key) {
             Some(value) => check(value).map_err(|error| error.within(*key))?,
-            None if *required => return Err(InvalidMessage::whole("a required field is missing").within(*key)),
+            None if *required => {
+                return Err(InvalidMessage::whole("a required field is missing").within(*key));
+            }
             None => {}
         }
     }
@@ -91,27 +112,50 @@ fn fields(map: &Map<String, Value>, known: &[Field]) -> Checked {
 }
 
 fn expected(what: &str, found: &Value) -> Checked {
-    Err(InvalidMessage::whole(format!("expected {what}, found {}", json_type(found))))
+    Err(InvalidMessage::whole(format!(
+        "expected {what}, found {}",
+        json_type(found)
+    )))
 }
 
 fn string(value: &Value) -> Checked {
-    if value.is_string() || value.is_null() { Ok(()) } else { expected("a string", value) }
+    if value.is_string() || value.is_null() {
+        Ok(())
+    } else {
+        expected("a string", value)
+    }
 }
 
 fn present_string(value: &Value) -> Checked {
-    if value.is_string() { Ok(()) } else { expected("a string", value) }
+    if value.is_string() {
+        Ok(())
+    } else {
+        expected("a string", value)
+    }
 }
 
 fn object(value: &Value) -> Checked {
-    if value.is_object() || value.is_null() { Ok(()) } else { expected("an object", value) }
+    if value.is_object() || value.is_null() {
+        Ok(())
+    } else {
+        expected("an object", value)
+    }
 }
 
 fn present_object(value: &Value) -> Checked {
-    if value.is_object() { Ok(()) } else { expected("an object", value) }
+    if value.is_object() {
+        Ok(())
+    } else {
+        expected("an object", value)
+    }
 }
 
 fn count(value: &Value) -> Checked {
-    if value.is_u64() { Ok(()) } else { expected("a whole number from 0 to 2^64-1", value) }
+    if value.is_u64() {
+        Ok(())
+    } else {
+        expected("a whole number from 0 to 2^64-1", value)
+    }
 }
 
 fn content(value: &Value) -> Checked {
@@ -131,22 +175,33 @@ fn block(value: &Value) -> Checked {
 }
 
 fn tool_calls(value: &Value) -> Checked {
-    list(value, "a list of tool calls", |call| of_object(call, TOOL_CALL))
+    list(value, "a list of tool calls", |call| {
+        of_object(call, TOOL_CALL)
+    })
 }
 
 fn invalid_tool_calls(value: &Value) -> Checked {
-    list(value, "a list of invalid tool calls", |call| of_object(call, INVALID_TOOL_CALL))
+    list(value, "a list of invalid tool calls", |call| {
+        of_object(call, INVALID_TOOL_CALL)
+    })
 }
 
 fn usage(value: &Value) -> Checked {
-    if value.is_null() { Ok(()) } else { of_object(value, USAGE) }
+    if value.is_null() {
+        Ok(())
+    } else {
+        of_object(value, USAGE)
+    }
 }
 
 fn status(value: &Value) -> Checked {
     match value {
         Value::Null => Ok(()),
         Value::String(word) if word == "success" || word == "error" => Ok(()),
-        Value::String(word) => Err(InvalidMessage::whole(format!("expected \"success\" or \"error\", found {}", echo(word)))),
+        Value::String(word) => Err(InvalidMessage::whole(format!(
+            "expected \"success\" or \"error\", found {}",
+            echo(word)
+        ))),
         other => expected("\"success\" or \"error\"", other),
     }
 }
@@ -167,7 +222,10 @@ fn list(value: &Value, what: &str, check: impl Fn(&Value) -> Checked) -> Checked
 }
 
 fn each(items: &[Value], check: impl Fn(&Value) -> Checked) -> Checked {
-    items.iter().enumerate().try_for_each(|(index, item)| check(item).map_err(|error| error.within(index.to_string())))
+    items
+        .iter()
+        .enumerate()
+        .try_for_each(|(index, item)| check(item).map_err(|error| error.within(index.to_string())))
 }
 
 /// The word in quotes, cut to a bounded length.

@@ -42,9 +42,15 @@ fn repair(json: &str, mut pending: Option<u16>, holds: bool) -> (String, Option<
         let mut length = first.len_utf8();
         match (quoted, first) {
             (true, '\\') => {
-                length = 2.min(rest.len()) + rest[1..].chars().next().map_or(0, |escaped| escaped.len_utf8() - 1);
+                length = 2.min(rest.len())
+                    + rest[1..]
+                        .chars()
+                        .next()
+                        .map_or(0, |escaped| escaped.len_utf8() - 1);
                 match unit(rest) {
-                    Some(0xd800..=0xdbff) if matches!(unit(&rest[6..]), Some(0xdc00..=0xdfff)) => length = 12,
+                    Some(0xd800..=0xdbff) if matches!(unit(&rest[6..]), Some(0xdc00..=0xdfff)) => {
+                        length = 12
+                    }
                     Some(high @ 0xd800..=0xdbff) => {
                         rest = &rest[6..];
                         if holds && rest.starts_with('"') {
@@ -71,7 +77,9 @@ fn repair(json: &str, mut pending: Option<u16>, holds: bool) -> (String, Option<
                 begun = quoted.then_some(whole.len() + 1);
             }
             (false, '-' | '0'..='9') => {
-                length = rest.find(|letter: char| !matches!(letter, '0'..='9' | '+' | '-' | '.' | 'e' | 'E')).unwrap_or(rest.len());
+                length = rest
+                    .find(|letter: char| !matches!(letter, '0'..='9' | '+' | '-' | '.' | 'e' | 'E'))
+                    .unwrap_or(rest.len());
                 let number: Option<f64> = rest[..length].parse().ok();
                 if number.is_some_and(f64::is_infinite) {
                     whole.push_str(if first == '-' { "-" } else { "" });
@@ -92,7 +100,9 @@ fn repair(json: &str, mut pending: Option<u16>, holds: bool) -> (String, Option<
 fn unit(text: &str) -> Option<u16> {
     let digits = text.strip_prefix("\\u")?.get(..4)?;
     let are_digits = digits.bytes().all(|digit| digit.is_ascii_hexdigit());
-    are_digits.then(|| u16::from_str_radix(digits, 16).ok()).flatten()
+    are_digits
+        .then(|| u16::from_str_radix(digits, 16).ok())
+        .flatten()
 }
 
 #[cfg(test)]
@@ -108,21 +118,27 @@ mod tests {
 
     #[test]
     fn half_a_character_costs_itself_alone() {
-        assert_eq!(read(r#"{"a": "x\ud83dy", "b": "\ude00", "c": "\ud83d\ud83d\ude00\n\\ud83d"}"#), {
-            json!({"a": "x\u{fffd}y", "b": "\u{fffd}", "c": "\u{fffd}😀\n\\ud83d"})
-        });
+        assert_eq!(
+            read(r#"{"a": "x\ud83dy", "b": "\ude00", "c": "\ud83d\ud83d\ude00\n\\ud83d"}"#),
+            { json!({"a": "x\u{fffd}y", "b": "\u{fffd}", "c": "\u{fffd}😀\n\\ud83d"}) }
+        );
     }
 
     #[test]
     fn a_number_beyond_any_float_is_a_finite_one() {
         let long = "9".repeat(400);
-        assert_eq!(read(&format!(r#"[1e999, -{long}, -5, 1.5e3, "1e999"]"#)), json!([1e308, -1e308, -5, 1500.0, "1e999"]));
+        assert_eq!(
+            read(&format!(r#"[1e999, -{long}, -5, 1.5e3, "1e999"]"#)),
+            json!([1e308, -1e308, -5, 1500.0, "1e999"])
+        );
     }
 
     #[test]
     fn a_character_cut_between_two_events_is_joined() {
         let mut repair = StreamRepair::default();
-        let mut text = |event: &str| serde_json::from_str::<Value>(&repair.event(event.as_bytes())).unwrap()["t"].clone();
+        let mut text = |event: &str| {
+            serde_json::from_str::<Value>(&repair.event(event.as_bytes())).unwrap()["t"].clone()
+        };
         assert_eq!(text(r#"{"t": "a\ud83d"}"#), "a");
         assert_eq!(text(r#"{"t": ""}"#), "");
         assert_eq!(text(r#"{"t": "\ude00b"}"#), "😀b");
@@ -133,7 +149,10 @@ mod tests {
     #[test]
     fn broken_bytes_cost_themselves_alone() {
         let event = StreamRepair::default().event(b"{\"t\": \"a\xf0\x9fb\"}");
-        assert_eq!(serde_json::from_str::<Value>(&event).unwrap(), json!({"t": "a\u{fffd}b"}));
+        assert_eq!(
+            serde_json::from_str::<Value>(&event).unwrap(),
+            json!({"t": "a\u{fffd}b"})
+        );
     }
 
     proptest! {

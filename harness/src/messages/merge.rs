@@ -6,7 +6,10 @@ use serde_json::{Map, Value};
 
 use super::json_repair::repaired;
 use super::tool_call::invalid_tool_call_type;
-use super::{Content, InvalidToolCall, Message, MessageBody, MessageChunk, MessageKind, ToolCall, UsageMetadata, kwargs};
+use super::{
+    Content, InvalidToolCall, Message, MessageBody, MessageChunk, MessageKind, ToolCall,
+    UsageMetadata, kwargs,
+};
 
 /// Collects chunks. What was streamed adds up to what [`MessageAccumulator::finish`] returns.
 #[derive(Debug, Clone, Default)]
@@ -30,7 +33,10 @@ struct PartialCall {
 impl MessageAccumulator {
     /// An accumulator for the message `id`.
     pub fn new(id: impl Into<String>) -> Self {
-        Self { id: id.into(), ..Self::default() }
+        Self {
+            id: id.into(),
+            ..Self::default()
+        }
     }
 
     /// The id of the message under way.
@@ -48,7 +54,9 @@ impl MessageAccumulator {
         self.text.push_str(&chunk.content);
         for (key, value) in &chunk.additional_kwargs {
             match value {
-                Value::String(piece) if key == kwargs::REASONING_CONTENT => self.reasoning.push_str(piece),
+                Value::String(piece) if key == kwargs::REASONING_CONTENT => {
+                    self.reasoning.push_str(piece)
+                }
                 _ => {
                     self.kwargs.insert(key.clone(), value.clone());
                 }
@@ -62,8 +70,10 @@ impl MessageAccumulator {
             if let Some(id) = piece.id.as_deref().filter(|id| !id.is_empty()) {
                 id.clone_into(&mut call.id);
             }
-            call.name.push_str(piece.name.as_deref().unwrap_or_default());
-            call.args.push_str(piece.args.as_deref().unwrap_or_default());
+            call.name
+                .push_str(piece.name.as_deref().unwrap_or_default());
+            call.args
+                .push_str(piece.args.as_deref().unwrap_or_default());
         }
         if let Some(usage) = &chunk.usage_metadata {
             self.usage = Some(usage.clone());
@@ -72,9 +82,15 @@ impl MessageAccumulator {
 
     /// The message as far as it has come: calls with what of their arguments can be read already.
     pub fn so_far(&self) -> Message {
-        let call = |(id, call): (String, &PartialCall)| ToolCall::new(id, call.name.clone(), partial_args(&call.args));
+        let call = |(id, call): (String, &PartialCall)| {
+            ToolCall::new(id, call.name.clone(), partial_args(&call.args))
+        };
         let tool_calls = self.calls_with_ids().map(call).collect();
-        let kind = MessageKind::Ai { tool_calls, invalid_tool_calls: vec![], usage_metadata: self.usage.clone() };
+        let kind = MessageKind::Ai {
+            tool_calls,
+            invalid_tool_calls: vec![],
+            usage_metadata: self.usage.clone(),
+        };
         self.clone().into_message(kind)
     }
 
@@ -95,14 +111,22 @@ impl MessageAccumulator {
             }
         }
         let usage = self.usage.clone();
-        self.into_message(MessageKind::Ai { tool_calls, invalid_tool_calls, usage_metadata: usage })
+        self.into_message(MessageKind::Ai {
+            tool_calls,
+            invalid_tool_calls,
+            usage_metadata: usage,
+        })
     }
 
     /// The calls, each under an id of its own: some providers give all the same, or none.
     fn calls_with_ids(&self) -> impl Iterator<Item = (String, &PartialCall)> {
         let mut taken = HashSet::new();
         self.calls.iter().map(move |(index, call)| {
-            let mut id = if call.id.is_empty() { format!("call_{}_{index}", self.id) } else { call.id.clone() };
+            let mut id = if call.id.is_empty() {
+                format!("call_{}_{index}", self.id)
+            } else {
+                call.id.clone()
+            };
             while !taken.insert(id.clone()) {
                 id = format!("{id}_{index}");
             }
@@ -116,16 +140,24 @@ impl MessageAccumulator {
         if self.text.is_empty() {
             return None;
         }
-        let kind = MessageKind::Ai { tool_calls: vec![], invalid_tool_calls: vec![], usage_metadata: self.usage.clone() };
+        let kind = MessageKind::Ai {
+            tool_calls: vec![],
+            invalid_tool_calls: vec![],
+            usage_metadata: self.usage.clone(),
+        };
         Some(self.into_message(kind).with(|body| {
-            body.additional_kwargs.insert(kwargs::INCOMPLETE.to_owned(), Value::Bool(true));
+            body.additional_kwargs
+                .insert(kwargs::INCOMPLETE.to_owned(), Value::Bool(true));
         }))
     }
 
     fn into_message(self, kind: MessageKind) -> Message {
         let mut additional_kwargs = self.kwargs;
         if !self.reasoning.is_empty() {
-            additional_kwargs.insert(kwargs::REASONING_CONTENT.to_owned(), Value::String(self.reasoning));
+            additional_kwargs.insert(
+                kwargs::REASONING_CONTENT.to_owned(),
+                Value::String(self.reasoning),
+            );
         }
         MessageBody {
             id: Some(self.id),
@@ -163,9 +195,14 @@ fn partial_args(text: &str) -> Map<String, Value> {
             ends.push((at + 1, closers.iter().rev().collect()));
         }
     }
-    let open: String = if quoted { "\"" } else { "" }.chars().chain(closers.iter().rev().copied()).collect();
+    let open: String = if quoted { "\"" } else { "" }
+        .chars()
+        .chain(closers.iter().rev().copied())
+        .collect();
     ends.push((text.len(), open));
-    let read = |(at, closing): &(usize, String)| serde_json::from_str::<Map<String, Value>>(&format!("{}{closing}", &text[..*at])).ok();
+    let read = |(at, closing): &(usize, String)| {
+        serde_json::from_str::<Map<String, Value>>(&format!("{}{closing}", &text[..*at])).ok()
+    };
     // Text that is no JSON at all must not be tried at every one of its places.
     ends.iter().rev().take(8).find_map(read).unwrap_or_default()
 }
@@ -175,7 +212,9 @@ fn parse_args(text: &str) -> Result<Map<String, Value>, String> {
     if text.trim().is_empty() {
         return Ok(Map::new());
     }
-    match serde_json::from_str::<Value>(text).or_else(|error| serde_json::from_str(&repaired(text)).map_err(|_repaired| error)) {
+    match serde_json::from_str::<Value>(text)
+        .or_else(|error| serde_json::from_str(&repaired(text)).map_err(|_repaired| error))
+    {
         Ok(Value::Object(args)) => Ok(args),
         Ok(_) => Err("the arguments are not a JSON object".to_owned()),
         Err(error) => Err(format!("the arguments are not valid JSON: {error}")),
@@ -199,8 +238,17 @@ mod tests {
         };
         let mut answer = MessageAccumulator::new("m");
         let pieces = [piece(0, "a"), piece(1, "a"), piece(2, "a_1"), piece(3, "")];
-        answer.push(&MessageChunk { tool_call_chunks: pieces.into(), ..MessageChunk::empty("m") });
-        let ids = |message: Message| message.tool_calls().iter().map(|call| call.id.clone()).collect::<Vec<_>>();
+        answer.push(&MessageChunk {
+            tool_call_chunks: pieces.into(),
+            ..MessageChunk::empty("m")
+        });
+        let ids = |message: Message| {
+            message
+                .tool_calls()
+                .iter()
+                .map(|call| call.id.clone())
+                .collect::<Vec<_>>()
+        };
         assert_eq!(ids(answer.so_far()), ["a", "a_1", "a_1_2", "call_m_3"]);
         assert_eq!(ids(answer.finish()), ["a", "a_1", "a_1_2", "call_m_3"]);
     }

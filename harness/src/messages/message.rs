@@ -98,7 +98,12 @@ impl PartialEq for Message {
 
 impl From<MessageBody> for Message {
     fn from(body: MessageBody) -> Self {
-        Self(Arc::new(Inner { body, json: OnceLock::new(), size: OnceLock::new(), framed: OnceLock::new() }))
+        Self(Arc::new(Inner {
+            body,
+            json: OnceLock::new(),
+            size: OnceLock::new(),
+            framed: OnceLock::new(),
+        }))
     }
 }
 
@@ -115,12 +120,27 @@ impl Message {
 
     /// A model's answer without calls.
     pub fn ai(content: impl Into<Content>) -> Self {
-        MessageBody::new(MessageKind::Ai { tool_calls: vec![], invalid_tool_calls: vec![], usage_metadata: None }, content).into()
+        MessageBody::new(
+            MessageKind::Ai {
+                tool_calls: vec![],
+                invalid_tool_calls: vec![],
+                usage_metadata: None,
+            },
+            content,
+        )
+        .into()
     }
 
     /// A tool's answer to `call`.
     pub fn tool(call: &ToolCall, content: impl Into<Content>, status: ToolStatus) -> Self {
-        let mut body = MessageBody::new(MessageKind::Tool { tool_call_id: call.id.clone(), artifact: Value::Null, status }, content);
+        let mut body = MessageBody::new(
+            MessageKind::Tool {
+                tool_call_id: call.id.clone(),
+                artifact: Value::Null,
+                status,
+            },
+            content,
+        );
         body.name = Some(call.name.clone());
         body.into()
     }
@@ -141,7 +161,10 @@ impl Message {
 
     /// The message as JSON, made at the first call.
     pub fn json(&self) -> &RawValue {
-        self.0.json.get_or_init(|| serde_json::value::to_raw_value(&self.0.body).unwrap_or_else(|_| RawValue::NULL.to_owned()))
+        self.0.json.get_or_init(|| {
+            serde_json::value::to_raw_value(&self.0.body)
+                .unwrap_or_else(|_| RawValue::NULL.to_owned())
+        })
     }
 
     /// How much there is to read in it, measured at the first call.
@@ -204,7 +227,9 @@ impl Message {
 
     /// Whether `additional_kwargs[key]` is `true`.
     pub fn flag(&self, key: &str) -> bool {
-        self.additional_kwargs.get(key).is_some_and(|value| value == &Value::Bool(true))
+        self.additional_kwargs
+            .get(key)
+            .is_some_and(|value| value == &Value::Bool(true))
     }
 }
 
@@ -224,7 +249,14 @@ impl MessageKind {
 impl MessageBody {
     /// A message of `kind` with nothing but content.
     pub fn new(kind: MessageKind, content: impl Into<Content>) -> Self {
-        Self { id: None, content: content.into(), name: None, additional_kwargs: Map::new(), response_metadata: Map::new(), kind }
+        Self {
+            id: None,
+            content: content.into(),
+            name: None,
+            additional_kwargs: Map::new(),
+            response_metadata: Map::new(),
+            kind,
+        }
     }
 }
 
@@ -277,12 +309,20 @@ impl Serialize for MessageBody {
             status: None,
         };
         match &self.kind {
-            MessageKind::Ai { tool_calls, invalid_tool_calls, usage_metadata } => {
+            MessageKind::Ai {
+                tool_calls,
+                invalid_tool_calls,
+                usage_metadata,
+            } => {
                 wire.tool_calls = Some(tool_calls);
                 wire.invalid_tool_calls = Some(invalid_tool_calls);
                 wire.usage_metadata = Some(usage_metadata);
             }
-            MessageKind::Tool { tool_call_id, artifact, status } => {
+            MessageKind::Tool {
+                tool_call_id,
+                artifact,
+                status,
+            } => {
                 wire.tool_call_id = Some(tool_call_id);
                 wire.artifact = Some(artifact);
                 wire.status = Some(*status);
@@ -332,7 +372,9 @@ impl TryFrom<LooseMessage> for Message {
     type Error = InvalidMessage;
 
     fn try_from(loose: LooseMessage) -> Result<Self, InvalidMessage> {
-        let word = loose.kind.ok_or_else(|| InvalidMessage::whole("a message needs a \"type\" or a \"role\""))?;
+        let word = loose
+            .kind
+            .ok_or_else(|| InvalidMessage::whole("a message needs a \"type\" or a \"role\""))?;
         let kind = match word.as_str() {
             "human" | "user" => MessageKind::Human,
             "system" | "developer" => MessageKind::System,
@@ -342,12 +384,19 @@ impl TryFrom<LooseMessage> for Message {
                 usage_metadata: loose.usage_metadata,
             },
             "tool" | "function" => MessageKind::Tool {
-                tool_call_id: loose.tool_call_id.ok_or_else(|| InvalidMessage::whole("a tool message needs a \"tool_call_id\""))?,
+                tool_call_id: loose.tool_call_id.ok_or_else(|| {
+                    InvalidMessage::whole("a tool message needs a \"tool_call_id\"")
+                })?,
                 artifact: loose.artifact,
                 status: loose.status.unwrap_or_default(),
             },
             "remove" => MessageKind::Remove,
-            other => return Err(InvalidMessage::whole(format!("unknown message type {}, expected one of {TYPES}", echo(other)))),
+            other => {
+                return Err(InvalidMessage::whole(format!(
+                    "unknown message type {}, expected one of {TYPES}",
+                    echo(other)
+                )));
+            }
         };
         if matches!(kind, MessageKind::Remove) && loose.id.is_none() {
             return Err(InvalidMessage::whole("a remove message needs an \"id\""));
@@ -378,16 +427,25 @@ impl Message {
             Value::String(text) => Ok(Self::human(text)),
             Value::Array(pair) => match <[Value; 2]>::try_from(pair) {
                 Ok([role @ Value::String(_), content]) => {
-                    let object = Map::from_iter([("role".to_owned(), role), ("content".to_owned(), content)]);
+                    let object = Map::from_iter([
+                        ("role".to_owned(), role),
+                        ("content".to_owned(), content),
+                    ]);
                     Self::coerce(Value::Object(object))
                 }
-                _ => Err(InvalidMessage::whole("a message given as a list must be [role, content]")),
+                _ => Err(InvalidMessage::whole(
+                    "a message given as a list must be [role, content]",
+                )),
             },
             Value::Object(fields) => {
                 check(&fields)?;
-                serde_json::from_value(Value::Object(fields)).map_err(|error| InvalidMessage::whole(error.to_string()))
+                serde_json::from_value(Value::Object(fields))
+                    .map_err(|error| InvalidMessage::whole(error.to_string()))
             }
-            other => Err(InvalidMessage::whole(format!("a message must be an object, not {}", json_type(&other)))),
+            other => Err(InvalidMessage::whole(format!(
+                "a message must be an object, not {}",
+                json_type(&other)
+            ))),
         }
     }
 }

@@ -34,7 +34,9 @@ pub mod marks {
 
     /// Somebody's text as part of a block of the framework's: it cannot close the block it stands in.
     pub(crate) fn escaped(text: &str) -> String {
-        text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+        text.replace('&', "&amp;")
+            .replace('<', "&lt;")
+            .replace('>', "&gt;")
     }
 }
 

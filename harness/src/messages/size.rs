@@ -23,11 +23,18 @@ impl TextSize {
     /// The size of a text.
     pub fn of(text: &str) -> Self {
         if text.is_ascii() {
-            return Self { narrow: text.len() as u64, wide: 0 };
+            return Self {
+                narrow: text.len() as u64,
+                wide: 0,
+            };
         }
         let (mut narrow, mut wide) = (0, 0);
         for letter in text.chars() {
-            if is_wide(letter) { wide += 1 } else { narrow += 1 }
+            if is_wide(letter) {
+                wide += 1
+            } else {
+                narrow += 1
+            }
         }
         Self { narrow, wide }
     }
@@ -35,7 +42,10 @@ impl TextSize {
     /// Both together.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
-        Self { narrow: self.narrow + other.narrow, wide: self.wide + other.wide }
+        Self {
+            narrow: self.narrow + other.narrow,
+            wide: self.wide + other.wide,
+        }
     }
 
     /// The size of a message as a model gets it: text, calls, images, and what stands around them.
@@ -48,7 +58,10 @@ impl TextSize {
             let args = serde_json::to_string(&call.args).unwrap_or_default();
             Self::of(&call.name).and(Self::of(&args))
         });
-        content.and(calls.sum()).and(Self { narrow: ENVELOPE_LETTERS, wide: 0 })
+        content.and(calls.sum()).and(Self {
+            narrow: ENVELOPE_LETTERS,
+            wide: 0,
+        })
     }
 }
 
@@ -62,8 +75,18 @@ fn of_block(block: &Value) -> TextSize {
     if let Some(text) = block_text(block) {
         return TextSize::of(text);
     }
-    let is_image = block.get("type").and_then(Value::as_str).is_some_and(|kind| kind.contains("image"));
-    if is_image { TextSize { narrow: IMAGE_LETTERS, wide: 0 } } else { TextSize::of(&block.to_string()) }
+    let is_image = block
+        .get("type")
+        .and_then(Value::as_str)
+        .is_some_and(|kind| kind.contains("image"));
+    if is_image {
+        TextSize {
+            narrow: IMAGE_LETTERS,
+            wide: 0,
+        }
+    } else {
+        TextSize::of(&block.to_string())
+    }
 }
 
 fn is_wide(letter: char) -> bool {
@@ -81,7 +104,11 @@ mod tests {
         assert_eq!(TextSize::of("ab é"), TextSize { narrow: 4, wide: 0 });
         assert_eq!(TextSize::of("a你好カ한"), TextSize { narrow: 1, wide: 4 });
         let image = json!({"type": "image_url", "image_url": {"url": "x".repeat(1_000_000)}});
-        let size = Message::human(Content::Blocks(vec![image, json!({"type": "text", "text": "abc"})])).size();
+        let size = Message::human(Content::Blocks(vec![
+            image,
+            json!({"type": "text", "text": "abc"}),
+        ]))
+        .size();
         assert_eq!(size.narrow, IMAGE_LETTERS + 3 + ENVELOPE_LETTERS);
     }
 }

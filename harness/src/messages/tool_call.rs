@@ -27,7 +27,12 @@ fn tool_call_type() -> String {
 impl ToolCall {
     /// A call of `name` with `args`.
     pub fn new(id: impl Into<String>, name: impl Into<String>, args: Map<String, Value>) -> Self {
-        Self { name: name.into(), args, id: id.into(), kind: tool_call_type() }
+        Self {
+            name: name.into(),
+            args,
+            id: id.into(),
+            kind: tool_call_type(),
+        }
     }
 }
 
@@ -59,9 +64,14 @@ impl Message {
     /// The ids of all calls of an AI message that get results, also of those that cannot be read.
     pub fn call_ids(&self) -> impl Iterator<Item = &str> {
         let unreadable: &[InvalidToolCall] = match &self.kind {
-            MessageKind::Ai { invalid_tool_calls, .. } => invalid_tool_calls,
+            MessageKind::Ai {
+                invalid_tool_calls, ..
+            } => invalid_tool_calls,
             _ => &[],
         };
-        self.tool_calls().iter().map(|call| call.id.as_str()).chain(unreadable.iter().filter_map(|call| call.id.as_deref()))
+        self.tool_calls()
+            .iter()
+            .map(|call| call.id.as_str())
+            .chain(unreadable.iter().filter_map(|call| call.id.as_deref()))
     }
 }

@@ -31,13 +31,23 @@ impl UsageMetadata {
 
     /// How much of the prompt the provider still had.
     pub fn cache_read(&self) -> u64 {
-        self.input_token_details.get(Self::CACHE_READ).and_then(Value::as_u64).unwrap_or(0)
+        self.input_token_details
+            .get(Self::CACHE_READ)
+            .and_then(Value::as_u64)
+            .unwrap_or(0)
     }
 
     /// The same with no count above [`UsageMetadata::MOST`].
     #[must_use]
     pub fn believable(self) -> Self {
-        let part = |(part, count): (String, Value)| (part, count.as_u64().map_or(count, |count| count.min(Self::MOST).into()));
+        let part = |(part, count): (String, Value)| {
+            (
+                part,
+                count
+                    .as_u64()
+                    .map_or(count, |count| count.min(Self::MOST).into()),
+            )
+        };
         Self {
             input_tokens: self.input_tokens.min(Self::MOST),
             output_tokens: self.output_tokens.min(Self::MOST),
@@ -53,7 +63,11 @@ impl UsageMetadata {
         let parts = |first: &Map<String, Value>, second: &Map<String, Value>| {
             let mut sum = first.clone();
             for (part, count) in second {
-                let both = [sum.get(part), Some(count)].into_iter().flatten().filter_map(Value::as_u64).fold(0, u64::saturating_add);
+                let both = [sum.get(part), Some(count)]
+                    .into_iter()
+                    .flatten()
+                    .filter_map(Value::as_u64)
+                    .fold(0, u64::saturating_add);
                 sum.insert(part.clone(), both.into());
             }
             sum
@@ -69,6 +83,10 @@ impl UsageMetadata {
 
     /// The total, or input plus output where the provider left it out.
     pub fn total(&self) -> u64 {
-        if self.total_tokens == 0 { self.input_tokens.saturating_add(self.output_tokens) } else { self.total_tokens }
+        if self.total_tokens == 0 {
+            self.input_tokens.saturating_add(self.output_tokens)
+        } else {
+            self.total_tokens
+        }
     }
 }

@@ -15,7 +15,8 @@ pub(super) fn of_run(messages: &[Message]) -> &[Message] {
 
 /// Whether a run began with the message: a person's, or a hidden one that a run was started with.
 pub(super) fn begins_run(message: &Message) -> bool {
-    is_real_user_message(message) || (message.is_human() && message.additional_kwargs.contains_key(kwargs::RUN_ID))
+    is_real_user_message(message)
+        || (message.is_human() && message.additional_kwargs.contains_key(kwargs::RUN_ID))
 }
 
 /// The last answer, if nothing but results came after it.
@@ -26,7 +27,14 @@ pub(super) fn last_answer(messages: &[Message]) -> Option<&Message> {
 /// The same answer with only those calls that `keep` wants, also in the provider's own form.
 pub(super) fn keeping(answer: &Message, mut keep: impl FnMut(&ToolCall) -> bool) -> Message {
     let kept = answer.with(|body| {
-        let MessageKind::Ai { tool_calls, invalid_tool_calls, .. } = &mut body.kind else { return };
+        let MessageKind::Ai {
+            tool_calls,
+            invalid_tool_calls,
+            ..
+        } = &mut body.kind
+        else {
+            return;
+        };
         tool_calls.retain(&mut keep);
         if tool_calls.is_empty() {
             invalid_tool_calls.clear();
@@ -41,19 +49,32 @@ pub(super) fn keeping(answer: &Message, mut keep: impl FnMut(&ToolCall) -> bool)
 pub(super) fn stopped(answer: &Message, reason: &str, notice: &str) -> Message {
     let stopped = keeping(answer, |_| false).with(|body| {
         append(&mut body.content, notice);
-        body.additional_kwargs.insert(kwargs::GUARD_STOP.to_owned(), json!(reason));
+        body.additional_kwargs
+            .insert(kwargs::GUARD_STOP.to_owned(), json!(reason));
     });
     attributed_anew(stopped)
 }
 
 /// Whether a model meant the answer to be its last word: no calls in any form, and not the framework's own text.
 pub(super) fn is_final(answer: &Message) -> bool {
-    let MessageKind::Ai { tool_calls, invalid_tool_calls, .. } = &answer.kind else { return false };
-    let raw = ["tool_calls", "function_call"].iter().any(|key| answer.additional_kwargs.contains_key(*key));
-    let meant_to_call =
-        answer.response_metadata.get("finish_reason").is_some_and(|reason| reason == "tool_calls" || reason == "function_call");
-    let ours =
-        answer.flag(kwargs::ERROR_FALLBACK) || answer.flag(kwargs::INCOMPLETE) || answer.additional_kwargs.contains_key(kwargs::GUARD_STOP);
+    let MessageKind::Ai {
+        tool_calls,
+        invalid_tool_calls,
+        ..
+    } = &answer.kind
+    else {
+        return false;
+    };
+    let raw = ["tool_calls", "function_call"]
+        .iter()
+        .any(|key| answer.additional_kwargs.contains_key(*key));
+    let meant_to_call = answer
+        .response_metadata
+        .get("finish_reason")
+        .is_some_and(|reason| reason == "tool_calls" || reason == "function_call");
+    let ours = answer.flag(kwargs::ERROR_FALLBACK)
+        || answer.flag(kwargs::INCOMPLETE)
+        || answer.additional_kwargs.contains_key(kwargs::GUARD_STOP);
     tool_calls.is_empty() && invalid_tool_calls.is_empty() && !raw && !meant_to_call && !ours
 }
 
@@ -74,13 +95,18 @@ pub(super) fn append(content: &mut Content, paragraph: &str) {
 pub(super) fn reminder(name: &str, text: &str) -> Message {
     Message::human(format!("<system-reminder>\n{text}\n</system-reminder>")).with(|body| {
         body.name = Some(name.to_owned());
-        body.additional_kwargs.insert(kwargs::HIDE_FROM_UI.to_owned(), Value::Bool(true));
+        body.additional_kwargs
+            .insert(kwargs::HIDE_FROM_UI.to_owned(), Value::Bool(true));
     })
 }
 
 fn forget_raw_calls(body: &mut MessageBody, kept: &[String]) {
     if let Some(Value::Array(raw)) = body.additional_kwargs.get_mut("tool_calls") {
-        raw.retain(|call| call.get("id").and_then(Value::as_str).is_some_and(|id| kept.iter().any(|kept| kept == id)));
+        raw.retain(|call| {
+            call.get("id")
+                .and_then(Value::as_str)
+                .is_some_and(|id| kept.iter().any(|kept| kept == id))
+        });
     }
     if !kept.is_empty() {
         return;
@@ -88,7 +114,9 @@ fn forget_raw_calls(body: &mut MessageBody, kept: &[String]) {
     body.additional_kwargs.shift_remove("tool_calls");
     body.additional_kwargs.shift_remove("function_call");
     let reason = body.response_metadata.get_mut("finish_reason");
-    if let Some(reason) = reason.filter(|reason| *reason == "tool_calls" || *reason == "function_call") {
+    if let Some(reason) =
+        reason.filter(|reason| *reason == "tool_calls" || *reason == "function_call")
+    {
         *reason = json!("stop");
     }
 }

@@ -13,8 +13,7 @@ use crate::tools::{ToolContext, ToolControl, ToolError, ToolOutput};
 /// The option by which a run says that nobody is there to answer.
 const DISABLED: &str = "disable_clarification";
 /// What the model reads then.
-const DECIDE_YOURSELF: &str =
-    "Nobody can answer questions in this run. Decide by your best judgement, say which assumption you made, and go on.";
+const DECIDE_YOURSELF: &str = "Nobody can answer questions in this run. Decide by your best judgement, say which assumption you made, and go on.";
 
 /// Answers `ask_clarification` in place of the tool.
 #[derive(Debug, Clone, Copy, Default)]
@@ -30,7 +29,12 @@ impl Middleware for ClarificationMiddleware {
         Hooks::WRAP_TOOL
     }
 
-    async fn wrap_tool_call(&self, call: &ToolCall, ctx: &ToolContext, next: ToolNext<'_>) -> Result<ToolOutput, ToolError> {
+    async fn wrap_tool_call(
+        &self,
+        call: &ToolCall,
+        ctx: &ToolContext,
+        next: ToolNext<'_>,
+    ) -> Result<ToolOutput, ToolError> {
         if call.name != ASK_CLARIFICATION {
             return next.run(call, ctx).await;
         }
@@ -43,13 +47,29 @@ impl Middleware for ClarificationMiddleware {
 
 /// The question as a card. Calling twice gives the same ids, so a repeated card replaces the first.
 fn card(call: &ToolCall, messages: &[Message]) -> ToolOutput {
-    let text = |key: &str| call.args.get(key).and_then(Value::as_str).map(str::trim).filter(|text| !text.is_empty());
+    let text = |key: &str| {
+        call.args
+            .get(key)
+            .and_then(Value::as_str)
+            .map(str::trim)
+            .filter(|text| !text.is_empty())
+    };
     let kind = text("clarification_type").unwrap_or("missing_info");
     let question = text("question").unwrap_or("Could you tell me more?");
     let context = text("context");
     let options = options_of(call.args.get("options"));
     let content = rendered(kind, question, context, &options);
-    let request_id = own_id(format!("clarification:{}", if call.id.is_empty() { digest(&content) } else { call.id.clone() }), messages);
+    let request_id = own_id(
+        format!(
+            "clarification:{}",
+            if call.id.is_empty() {
+                digest(&content)
+            } else {
+                call.id.clone()
+            }
+        ),
+        messages,
+    );
     let mut request = Map::from_iter([
         ("version".to_owned(), json!(1)),
         ("kind".to_owned(), json!("human_input_request")),
@@ -57,7 +77,14 @@ fn card(call: &ToolCall, messages: &[Message]) -> ToolOutput {
         ("request_id".to_owned(), json!(request_id)),
         ("clarification_type".to_owned(), json!(kind)),
         ("question".to_owned(), json!(question)),
-        ("input_mode".to_owned(), json!(if options.is_empty() { "free_text" } else { "choice_with_other" })),
+        (
+            "input_mode".to_owned(),
+            json!(if options.is_empty() {
+                "free_text"
+            } else {
+                "choice_with_other"
+            }),
+        ),
     ]);
     if !call.id.is_empty() {
         request.insert("tool_call_id".to_owned(), json!(call.id));
@@ -67,7 +94,10 @@ fn card(call: &ToolCall, messages: &[Message]) -> ToolOutput {
     }
     if !options.is_empty() {
         let option = |(at, label): (usize, &String)| json!({ "id": format!("option-{}", at + 1), "label": label, "value": label });
-        request.insert("options".to_owned(), options.iter().enumerate().map(option).collect());
+        request.insert(
+            "options".to_owned(),
+            options.iter().enumerate().map(option).collect(),
+        );
     }
     ToolOutput {
         artifact: json!({ "human_input": request }),
@@ -79,8 +109,12 @@ fn card(call: &ToolCall, messages: &[Message]) -> ToolOutput {
 
 /// The id, unless an earlier answer's card has it: some providers count their calls anew in every answer.
 fn own_id(id: String, messages: &[Message]) -> String {
-    let Some(at) = messages.iter().rposition(Message::is_ai) else { return id };
-    let taken = messages[..at].iter().any(|message| message.id.as_ref() == Some(&id));
+    let Some(at) = messages.iter().rposition(Message::is_ai) else {
+        return id;
+    };
+    let taken = messages[..at]
+        .iter()
+        .any(|message| message.id.as_ref() == Some(&id));
     match &messages[at].id {
         Some(answer) if taken => format!("{id}:{answer}"),
         _ => id,
@@ -135,7 +169,9 @@ fn collect_leaves(value: &Value, leaves: &mut Vec<String>) {
         Value::String(text) => leaves.push(text.clone()),
         Value::Bool(_) | Value::Number(_) => leaves.push(value.to_string()),
         Value::Array(items) => items.iter().for_each(|item| collect_leaves(item, leaves)),
-        Value::Object(fields) => fields.values().for_each(|field| collect_leaves(field, leaves)),
+        Value::Object(fields) => fields
+            .values()
+            .for_each(|field| collect_leaves(field, leaves)),
     }
 }
 

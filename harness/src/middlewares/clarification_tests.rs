@@ -10,7 +10,10 @@ use crate::runtime::agent::{Agent, StopKind};
 use crate::tools::builtins::AskClarification;
 
 fn agent(replies: Vec<Reply>) -> Arc<dyn Agent> {
-    AgentBuilder::new(ReplayModel::new(replies)).tool(AskClarification).middleware(ClarificationMiddleware).build()
+    AgentBuilder::new(ReplayModel::new(replies))
+        .tool(AskClarification)
+        .middleware(ClarificationMiddleware)
+        .build()
 }
 
 fn question() -> Value {
@@ -19,14 +22,26 @@ fn question() -> Value {
 
 #[tokio::test]
 async fn a_question_is_shown_as_a_card_and_ends_the_run_after_its_siblings() {
-    let said = ask(&agent(vec![calls([("call_7", "ask_clarification", question()), ("other", "nothing", json!({}))])]), "paint").await;
+    let said = ask(
+        &agent(vec![calls([
+            ("call_7", "ask_clarification", question()),
+            ("other", "nothing", json!({})),
+        ])]),
+        "paint",
+    )
+    .await;
     assert_eq!(said.outcome.as_ref().unwrap().kind, StopKind::Completed);
     let messages = said.state().messages();
     assert_eq!(messages.len(), 4);
     let card = &messages[2];
     assert_eq!(card.id.as_deref(), Some("clarification:call_7"));
-    assert_eq!(card.content.text(), "🔀 Which colour?\n\n  1. red\n  2. blue");
-    let MessageKind::Tool { artifact, .. } = &card.kind else { panic!("not a result") };
+    assert_eq!(
+        card.content.text(),
+        "🔀 Which colour?\n\n  1. red\n  2. blue"
+    );
+    let MessageKind::Tool { artifact, .. } = &card.kind else {
+        panic!("not a result")
+    };
     assert_eq!(
         *artifact,
         json!({ "human_input": {
@@ -38,9 +53,17 @@ async fn a_question_is_shown_as_a_card_and_ends_the_run_after_its_siblings() {
     );
     let mut state = crate::state::ThreadState::clone(said.state());
     let answer = Message::human("red").with(|body| body.id = Some("h9".to_owned()));
-    state.apply(crate::state::StateUpdate::messages([answer]), &crate::ids::SeededIds::new(9)).unwrap();
+    state
+        .apply(
+            crate::state::StateUpdate::messages([answer]),
+            &crate::ids::SeededIds::new(9),
+        )
+        .unwrap();
     let more = run(&agent(vec![Reply::Say("red it is")]), fresh(state), |_| {}).await;
-    assert_eq!(more.transcript().last().map(String::as_str), Some("ai:red it is"));
+    assert_eq!(
+        more.transcript().last().map(String::as_str),
+        Some("ai:red it is")
+    );
 }
 
 #[tokio::test]
@@ -50,20 +73,36 @@ async fn a_card_stays_when_a_later_answer_gives_its_call_the_same_id() {
     let mut messages = first.state().messages().to_vec();
     messages.push(Message::human("red"));
     let second = run(&agent(asking()), fresh(state_of(messages)), |_| {}).await;
-    let ids: Vec<_> = second.state().messages().iter().map(|message| message.id.as_deref().unwrap()).collect();
+    let ids: Vec<_> = second
+        .state()
+        .messages()
+        .iter()
+        .map(|message| message.id.as_deref().unwrap())
+        .collect();
     assert_eq!(ids.len(), 6);
     assert_eq!(ids[2], "clarification:call_0");
     assert_eq!(ids[5], format!("clarification:call_0:{}", ids[4]));
-    let MessageKind::Tool { artifact, .. } = &second.state().messages()[5].kind else { panic!("not a result") };
+    let MessageKind::Tool { artifact, .. } = &second.state().messages()[5].kind else {
+        panic!("not a result")
+    };
     assert_eq!(artifact["human_input"]["request_id"], ids[5]);
 }
 
 #[tokio::test]
 async fn a_run_without_a_person_goes_on_by_its_own_judgement() {
-    let agent = agent(vec![calls([("c", "ask_clarification", question())]), Reply::Say("I chose red")]);
+    let agent = agent(vec![
+        calls([("c", "ask_clarification", question())]),
+        Reply::Say("I chose red"),
+    ]);
     let options = Arc::new(Map::from_iter([(DISABLED.to_owned(), json!(true))]));
-    let said = run(&agent, fresh(state_of([Message::human("paint")])), |ctx| ctx.options = options).await;
-    assert_eq!(said.transcript().last().map(String::as_str), Some("ai:I chose red"));
+    let said = run(&agent, fresh(state_of([Message::human("paint")])), |ctx| {
+        ctx.options = options
+    })
+    .await;
+    assert_eq!(
+        said.transcript().last().map(String::as_str),
+        Some("ai:I chose red")
+    );
     assert!(said.transcript()[2].contains("best judgement"));
 }
 
@@ -73,9 +112,18 @@ fn options_are_understood_in_every_form_that_models_write() {
         (json!(["a", " a ", "b", "", null]), vec!["a", "b"]),
         (json!("[\"a\", {\"x\": 1}]"), vec!["a", "1"]),
         (json!("just one"), vec!["just one"]),
-        (json!({"first": "a", "more": {"second": "b"}}), vec!["a", "b"]),
-        (json!(["<option>a</option>", "x < y", "1 <", "<"]), vec!["a", "x < y", "1 <", "<"]),
-        (json!(["1 < 2 <b>c</b> <open", "a</"]), vec!["1 < 2 c <open", "a</"]),
+        (
+            json!({"first": "a", "more": {"second": "b"}}),
+            vec!["a", "b"],
+        ),
+        (
+            json!(["<option>a</option>", "x < y", "1 <", "<"]),
+            vec!["a", "x < y", "1 <", "<"],
+        ),
+        (
+            json!(["1 < 2 <b>c</b> <open", "a</"]),
+            vec!["1 < 2 c <open", "a</"],
+        ),
         (json!(null), vec![]),
     ] {
         assert_eq!(options_of(Some(&written)), understood, "{written}");
@@ -87,7 +135,10 @@ fn a_card_without_ids_or_texts_is_still_a_card_with_a_stable_id() {
     let call = ToolCall::new("", ASK_CLARIFICATION, Map::new());
     let made = card(&call, &[]);
     assert_eq!(made.message_id, card(&call, &[]).message_id);
-    assert_eq!(made.message_id.as_ref().map(|id| id.len()), Some("clarification:".len() + 16));
+    assert_eq!(
+        made.message_id.as_ref().map(|id| id.len()),
+        Some("clarification:".len() + 16)
+    );
     assert_eq!(made.artifact["human_input"]["input_mode"], "free_text");
 }
 

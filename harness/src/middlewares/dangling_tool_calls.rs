@@ -23,7 +23,12 @@ impl Middleware for DanglingToolCallMiddleware {
         Hooks::WRAP_MODEL
     }
 
-    async fn wrap_model_call(&self, mut request: ModelRequest, _ctx: &RunContext, next: ModelNext<'_>) -> Result<Message, ModelError> {
+    async fn wrap_model_call(
+        &self,
+        mut request: ModelRequest,
+        _ctx: &RunContext,
+        next: ModelNext<'_>,
+    ) -> Result<Message, ModelError> {
         request.messages = repair(request.messages);
         next.run(request).await
     }

@@ -18,15 +18,19 @@ const LENGTH_CAPPED: &str = "model_length_capped";
 /// The name of the message that asks for an answer.
 const RECOVERY: &str = "terminal_response_recovery";
 /// Reasons by which Gemini says that its filter spoke.
-const GEMINI_FILTERS: [&str; 5] = ["SAFETY", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "RECITATION"];
+const GEMINI_FILTERS: [&str; 5] = [
+    "SAFETY",
+    "BLOCKLIST",
+    "PROHIBITED_CONTENT",
+    "SPII",
+    "RECITATION",
+];
 /// What the user reads of an answer that was broken off.
-const FILTERED: &str =
-    "The model's provider stopped this answer with its content filter. Nothing more was done. Please put the request in other words.";
+const FILTERED: &str = "The model's provider stopped this answer with its content filter. Nothing more was done. Please put the request in other words.";
 /// What the user reads when the model had nothing to say, twice.
 const SPEECHLESS: &str = "The model did the work above but gave no answer, also when asked again. Please ask for the result once more.";
 /// What the model reads when it had nothing to say.
-const SAY_SOMETHING: &str =
-    "Your last answer was empty. The user sees nothing of your tool calls: answer now, with what you found and what is still open.";
+const SAY_SOMETHING: &str = "Your last answer was empty. The user sees nothing of your tool calls: answer now, with what you found and what is still open.";
 
 /// Gives every run a last word.
 #[derive(Debug, Clone, Copy)]
@@ -46,8 +50,17 @@ impl Middleware for FinishGuardMiddleware {
     }
 
     /// No empty answer is sent. One that only reminders came after is the last there is because the model is to be asked again.
-    async fn wrap_model_call(&self, mut request: ModelRequest, _ctx: &RunContext, next: ModelNext<'_>) -> Result<Message, ModelError> {
-        let unanswered = request.messages.iter().rfind(|message| !message.is_human() || begins_run(message)).is_some_and(is_empty);
+    async fn wrap_model_call(
+        &self,
+        mut request: ModelRequest,
+        _ctx: &RunContext,
+        next: ModelNext<'_>,
+    ) -> Result<Message, ModelError> {
+        let unanswered = request
+            .messages
+            .iter()
+            .rfind(|message| !message.is_human() || begins_run(message))
+            .is_some_and(is_empty);
         request.messages.retain(|message| !is_empty(message));
         if unanswered {
             request.messages.push(reminder(RECOVERY, SAY_SOMETHING));
@@ -57,22 +70,38 @@ impl Middleware for FinishGuardMiddleware {
 
     async fn after_model(&self, state: &ThreadState, ctx: &RunContext) -> HookResult {
         let run = of_run(state.messages());
-        let Some(answer) = last_answer(run) else { return Ok(HookOutcome::default()) };
+        let Some(answer) = last_answer(run) else {
+            return Ok(HookOutcome::default());
+        };
         let empty: Vec<&Message> = run.iter().filter(|message| is_empty(message)).collect();
         if let Some(filter) = filter(answer).filter(|_| self.safety) {
             tracing::warn!(run_id = %ctx.run_id, thread_id = %ctx.thread_id, filter, "a provider's safety filter stopped an answer");
-            ctx.sink.emit(AgentEvent::Custom(json!({ "type": SAFETY_EVENT, "reason": filter, "message_id": answer.id })));
-            return Ok(HookOutcome { stop_reason: Some(SAFETY_CAPPED.to_owned()), ..instead_of(&empty, filtered(answer, filter)).into() });
+            ctx.sink.emit(AgentEvent::Custom(
+                json!({ "type": SAFETY_EVENT, "reason": filter, "message_id": answer.id }),
+            ));
+            return Ok(HookOutcome {
+                stop_reason: Some(SAFETY_CAPPED.to_owned()),
+                ..instead_of(&empty, filtered(answer, filter)).into()
+            });
         }
-        let asked_again = empty.len() > 1 || run.iter().any(|message| message.flag(kwargs::ANSWER_RECOVERED));
+        let asked_again = empty.len() > 1
+            || run
+                .iter()
+                .any(|message| message.flag(kwargs::ANSWER_RECOVERED));
         let worked = run.iter().any(|message| message.tool_call_id().is_some());
         match (is_empty(answer), worked) {
             (true, false) => Ok(HookOutcome::default()),
             (true, true) if asked_again => Ok(instead_of(&empty, speechless(answer)).into()),
             (true, true) => Ok(HookOutcome::default().jump(Jump::Model)),
-            (false, _) if empty.is_empty() => Ok(HookOutcome { stop_reason: cut(answer), ..HookOutcome::default() }),
+            (false, _) if empty.is_empty() => Ok(HookOutcome {
+                stop_reason: cut(answer),
+                ..HookOutcome::default()
+            }),
             // What was empty before has been said after all; the mark is what is left of it.
-            (false, _) => Ok(HookOutcome { stop_reason: cut(answer), ..instead_of(&empty, recovered(answer)).into() }),
+            (false, _) => Ok(HookOutcome {
+                stop_reason: cut(answer),
+                ..instead_of(&empty, recovered(answer)).into()
+            }),
         }
     }
 }
@@ -91,8 +120,11 @@ fn said<'a>(answer: &'a Message, key: &str) -> Option<&'a str> {
 
 /// The filter that stopped the answer, if there is something to take back or nothing to read.
 fn filter(answer: &Message) -> Option<&str> {
-    let reason = said(answer, "finish_reason")
-        .filter(|reason| *reason == "content_filter" || GEMINI_FILTERS.contains(reason) || reason.starts_with("IMAGE_"));
+    let reason = said(answer, "finish_reason").filter(|reason| {
+        *reason == "content_filter"
+            || GEMINI_FILTERS.contains(reason)
+            || reason.starts_with("IMAGE_")
+    });
     let refusal = said(answer, "stop_reason").filter(|reason| *reason == "refusal");
     let matters = called(answer).next().is_some() || answer.content.text().trim().is_empty();
     reason.or(refusal).filter(|_| matters)
@@ -101,18 +133,25 @@ fn filter(answer: &Message) -> Option<&str> {
 /// The tools that an answer calls, also by what cannot be read.
 fn called(answer: &Message) -> impl Iterator<Item = &str> {
     let unreadable = match &answer.kind {
-        MessageKind::Ai { invalid_tool_calls, .. } => invalid_tool_calls.as_slice(),
+        MessageKind::Ai {
+            invalid_tool_calls, ..
+        } => invalid_tool_calls.as_slice(),
         _ => &[],
     };
     let readable = answer.tool_calls().iter().map(|call| call.name.as_str());
-    readable.chain(unreadable.iter().map(|call| call.name.as_deref().unwrap_or_default()))
+    readable.chain(
+        unreadable
+            .iter()
+            .map(|call| call.name.as_deref().unwrap_or_default()),
+    )
 }
 
 fn filtered(answer: &Message, filter: &str) -> Message {
     let calls: Vec<&str> = called(answer).collect();
     let mark = json!({ "reason": filter, "suppressed_tool_calls": calls });
     stopped(answer, SAFETY_CAPPED, FILTERED).with(|body| {
-        body.additional_kwargs.insert(kwargs::SAFETY_TERMINATION.to_owned(), mark);
+        body.additional_kwargs
+            .insert(kwargs::SAFETY_TERMINATION.to_owned(), mark);
     })
 }
 
@@ -125,12 +164,23 @@ fn cut(answer: &Message) -> Option<String> {
 
 /// Takes back empty answers other than this one, which stands for what they cost too.
 fn instead_of(empty: &[&Message], answer: Message) -> StateUpdate {
-    let gone: Vec<&Message> = empty.iter().copied().filter(|message| message.id != answer.id).collect();
-    let cost = gone.iter().filter_map(|message| message.usage().cloned()).reduce(|sum, usage| sum.and(&usage));
-    let removed = gone.iter().filter_map(|message| message.id.clone()).map(Message::remove);
+    let gone: Vec<&Message> = empty
+        .iter()
+        .copied()
+        .filter(|message| message.id != answer.id)
+        .collect();
+    let cost = gone
+        .iter()
+        .filter_map(|message| message.usage().cloned())
+        .reduce(|sum, usage| sum.and(&usage));
+    let removed = gone
+        .iter()
+        .filter_map(|message| message.id.clone())
+        .map(Message::remove);
     let answer = match cost {
         Some(cost) => answer.with(|body| {
-            body.additional_kwargs.insert(kwargs::FORGOTTEN_USAGE.to_owned(), json!(cost));
+            body.additional_kwargs
+                .insert(kwargs::FORGOTTEN_USAGE.to_owned(), json!(cost));
         }),
         None => answer,
     };
@@ -139,7 +189,8 @@ fn instead_of(empty: &[&Message], answer: Message) -> StateUpdate {
 
 fn recovered(answer: &Message) -> Message {
     answer.with(|body| {
-        body.additional_kwargs.insert(kwargs::ANSWER_RECOVERED.to_owned(), json!(true));
+        body.additional_kwargs
+            .insert(kwargs::ANSWER_RECOVERED.to_owned(), json!(true));
     })
 }
 
@@ -150,7 +201,10 @@ fn speechless(answer: &Message) -> Message {
             (kwargs::ERROR_FALLBACK, json!(true)),
             ("error_type", json!("EmptyAnswer")),
             ("error_reason", json!("empty_answer")),
-            ("error_detail", json!("the model answered twice without text")),
+            (
+                "error_detail",
+                json!("the model answered twice without text"),
+            ),
         ] {
             body.additional_kwargs.insert(key.to_owned(), value);
         }

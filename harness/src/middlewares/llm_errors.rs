@@ -28,7 +28,12 @@ impl Middleware for LlmErrorMiddleware {
         Hooks::WRAP_MODEL
     }
 
-    async fn wrap_model_call(&self, request: ModelRequest, _ctx: &RunContext, next: ModelNext<'_>) -> Result<Message, ModelError> {
+    async fn wrap_model_call(
+        &self,
+        request: ModelRequest,
+        _ctx: &RunContext,
+        next: ModelNext<'_>,
+    ) -> Result<Message, ModelError> {
         match next.run(request).await {
             Ok(message) => Ok(message),
             Err(error) => {
@@ -62,14 +67,27 @@ fn user_text(error: &ModelError) -> String {
             "The provider of the model `{model}` reports that its quota or credit is used up. Check the account's billing, or choose another model."
         ),
         ModelErrorKind::Auth => {
-            format!("The provider of the model `{model}` refused the credentials. Check the model's API key and its permissions.")
+            format!(
+                "The provider of the model `{model}` refused the credentials. Check the model's API key and its permissions."
+            )
         }
         ModelErrorKind::Burst | ModelErrorKind::Busy => {
-            format!("The model `{model}` is overloaded at the moment, also after several tries. Please try again in a little while.")
+            format!(
+                "The model `{model}` is overloaded at the moment, also after several tries. Please try again in a little while."
+            )
         }
-        ModelErrorKind::Stalled => format!("The model `{model}` stopped answering. Please try again."),
-        ModelErrorKind::BadRequest => format!("The model `{model}` refused the request: {}", error.message),
-        ModelErrorKind::Config => format!("The model `{model}` cannot be used as it is configured: {}", error.message),
-        _ => format!("The model `{model}` cannot be reached at the moment, also after several tries. Please try again later."),
+        ModelErrorKind::Stalled => {
+            format!("The model `{model}` stopped answering. Please try again.")
+        }
+        ModelErrorKind::BadRequest => {
+            format!("The model `{model}` refused the request: {}", error.message)
+        }
+        ModelErrorKind::Config => format!(
+            "The model `{model}` cannot be used as it is configured: {}",
+            error.message
+        ),
+        _ => format!(
+            "The model `{model}` cannot be reached at the moment, also after several tries. Please try again later."
+        ),
     }
 }

@@ -54,9 +54,23 @@ impl LoopDetectionMiddleware {
 
     /// Judges the last answer of a run by those before it.
     fn judge(&self, run: &[Message]) -> Verdict {
-        let Some(calls) = last_answer(run).map(calls_of).filter(|calls| !calls.is_empty()) else { return Verdict::Fine };
-        let answers: Vec<_> = run.iter().rev().map(calls_of).filter(|calls| !calls.is_empty()).collect();
-        let repeats = answers.iter().take(self.limits.window_size).filter(|earlier| same_calls(&calls, earlier)).count();
+        let Some(calls) = last_answer(run)
+            .map(calls_of)
+            .filter(|calls| !calls.is_empty())
+        else {
+            return Verdict::Fine;
+        };
+        let answers: Vec<_> = run
+            .iter()
+            .rev()
+            .map(calls_of)
+            .filter(|calls| !calls.is_empty())
+            .collect();
+        let repeats = answers
+            .iter()
+            .take(self.limits.window_size)
+            .filter(|earlier| same_calls(&calls, earlier))
+            .count();
         if repeats >= self.limits.hard_limit {
             return Verdict::Stop;
         }
@@ -66,7 +80,13 @@ impl LoopDetectionMiddleware {
             let frequency = self.limits.frequency(tool);
             let window = frequency.hard_limit.max(self.limits.window_size);
             let latest = || answers.iter().flat_map(|calls| calls.iter().rev());
-            let count = |skip: usize| latest().skip(skip).take(window).filter(|call| call.name == tool).count();
+            let count = |skip: usize| {
+                latest()
+                    .skip(skip)
+                    .take(window)
+                    .filter(|call| call.name == tool)
+                    .count()
+            };
             let now = count(0);
             if now >= frequency.hard_limit {
                 return Verdict::Stop;
@@ -100,7 +120,12 @@ impl Middleware for LoopDetectionMiddleware {
         Hooks::WRAP_MODEL | Hooks::AFTER_MODEL
     }
 
-    async fn wrap_model_call(&self, mut request: ModelRequest, _ctx: &RunContext, next: ModelNext<'_>) -> Result<Message, ModelError> {
+    async fn wrap_model_call(
+        &self,
+        mut request: ModelRequest,
+        _ctx: &RunContext,
+        next: ModelNext<'_>,
+    ) -> Result<Message, ModelError> {
         if let Verdict::Warn(text) = self.judge(of_run(&request.messages)) {
             request.messages.push(reminder(WARNING, &text));
         }
@@ -109,31 +134,54 @@ impl Middleware for LoopDetectionMiddleware {
 
     async fn after_model(&self, state: &ThreadState, ctx: &RunContext) -> HookResult {
         let run = of_run(state.messages());
-        let Some(answer) = last_answer(run).filter(|_| self.judge(run) == Verdict::Stop) else { return Ok(HookOutcome::default()) };
+        let Some(answer) = last_answer(run).filter(|_| self.judge(run) == Verdict::Stop) else {
+            return Ok(HookOutcome::default());
+        };
         tracing::warn!(run_id = %ctx.run_id, thread_id = %ctx.thread_id, "a run that repeated its tool calls is brought to its end");
         let update = StateUpdate::messages([stopped(answer, LOOP_CAPPED, STOPPED)]);
-        Ok(HookOutcome { stop_reason: Some(LOOP_CAPPED.to_owned()), ..update.into() })
+        Ok(HookOutcome {
+            stop_reason: Some(LOOP_CAPPED.to_owned()),
+            ..update.into()
+        })
     }
 }
 
 /// What an answer asks for; a call that cannot be read is what its text says.
 fn calls_of(answer: &Message) -> Cow<'_, [ToolCall]> {
     let readable = answer.tool_calls();
-    let MessageKind::Ai { invalid_tool_calls, .. } = &answer.kind else { return Cow::Borrowed(readable) };
+    let MessageKind::Ai {
+        invalid_tool_calls, ..
+    } = &answer.kind
+    else {
+        return Cow::Borrowed(readable);
+    };
     if invalid_tool_calls.is_empty() {
         return Cow::Borrowed(readable);
     }
     let as_text = |call: &InvalidToolCall| {
         let args = Map::from_iter([(UNREADABLE.to_owned(), Value::from(call.args.clone()))]);
-        ToolCall::new(call.id.as_deref().unwrap_or_default(), call.name.as_deref().unwrap_or_default(), args)
+        ToolCall::new(
+            call.id.as_deref().unwrap_or_default(),
+            call.name.as_deref().unwrap_or_default(),
+            args,
+        )
     };
-    readable.iter().cloned().chain(invalid_tool_calls.iter().map(as_text)).collect()
+    readable
+        .iter()
+        .cloned()
+        .chain(invalid_tool_calls.iter().map(as_text))
+        .collect()
 }
 
 /// Whether two answers ask for the same, in any order.
 fn same_calls(left: &[ToolCall], right: &[ToolCall]) -> bool {
-    let count = |calls: &[ToolCall], wanted: &ToolCall| calls.iter().filter(|call| alike(call, wanted)).count();
-    left.len() == right.len() && left.iter().all(|call| count(left, call) == count(right, call))
+    let count = |calls: &[ToolCall], wanted: &ToolCall| {
+        calls.iter().filter(|call| alike(call, wanted)).count()
+    };
+    left.len() == right.len()
+        && left
+            .iter()
+            .all(|call| count(left, call) == count(right, call))
 }
 
 /// Whether two calls come to the same: by what they are about, or by everything they say.
@@ -143,17 +191,29 @@ fn alike(left: &ToolCall, right: &ToolCall) -> bool {
     }
     let same = |key: &str| left.args.get(key) == right.args.get(key);
     match left.name.as_str() {
-        _ if [left, right].iter().any(|call| call.args.contains_key(UNREADABLE)) => left.args == right.args,
+        _ if [left, right]
+            .iter()
+            .any(|call| call.args.contains_key(UNREADABLE)) =>
+        {
+            left.args == right.args
+        }
         "read_file" => same("path") && place(left) == place(right),
         "write_file" | "str_replace" => left.args == right.args,
-        _ if SALIENT.iter().any(|key| left.args.contains_key(*key)) => SALIENT.iter().all(|key| same(key)),
+        _ if SALIENT.iter().any(|key| left.args.contains_key(*key)) => {
+            SALIENT.iter().all(|key| same(key))
+        }
         _ => left.args == right.args,
     }
 }
 
 /// Where in its file a call reads.
 fn place(call: &ToolCall) -> i64 {
-    call.args.get("start_line").and_then(Value::as_i64).unwrap_or(1).saturating_sub(1) / LINES_PER_PLACE
+    call.args
+        .get("start_line")
+        .and_then(Value::as_i64)
+        .unwrap_or(1)
+        .saturating_sub(1)
+        / LINES_PER_PLACE
 }
 
 #[cfg(test)]

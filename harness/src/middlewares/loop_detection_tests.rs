@@ -8,10 +8,12 @@ use crate::messages::{MessageKind, ToolStatus, kwargs};
 
 fn answer(calls: &[(&str, Value)]) -> Message {
     Message::ai("").with(|body| {
-        body.response_metadata.insert("finish_reason".to_owned(), json!("tool_calls"));
+        body.response_metadata
+            .insert("finish_reason".to_owned(), json!("tool_calls"));
         if let MessageKind::Ai { tool_calls, .. } = &mut body.kind {
-            let call =
-                |(at, (name, args)): (usize, &(&str, Value))| ToolCall::new(format!("c{at}"), *name, args.as_object().cloned().unwrap());
+            let call = |(at, (name, args)): (usize, &(&str, Value))| {
+                ToolCall::new(format!("c{at}"), *name, args.as_object().cloned().unwrap())
+            };
             *tool_calls = calls.iter().enumerate().map(call).collect();
         }
     })
@@ -19,7 +21,11 @@ fn answer(calls: &[(&str, Value)]) -> Message {
 
 fn round(calls: &[(&str, Value)]) -> Vec<Message> {
     let answer = answer(calls);
-    let results = answer.tool_calls().iter().map(|call| Message::tool(call, "x", ToolStatus::Success)).collect::<Vec<_>>();
+    let results = answer
+        .tool_calls()
+        .iter()
+        .map(|call| Message::tool(call, "x", ToolStatus::Success))
+        .collect::<Vec<_>>();
     [vec![answer], results].concat()
 }
 
@@ -39,42 +45,104 @@ fn the_third_time_is_told_once_and_the_fifth_ends_the_run() {
     assert_eq!(judge(&rounds(4, &search)), Verdict::Fine);
     assert_eq!(judge(&rounds(5, &search)), Verdict::Stop);
     assert_eq!(judge(&[]), Verdict::Fine);
-    assert_eq!(judge(&[rounds(5, &search), vec![Message::ai("done")]].concat()), Verdict::Fine);
+    assert_eq!(
+        judge(&[rounds(5, &search), vec![Message::ai("done")]].concat()),
+        Verdict::Fine
+    );
 }
 
 #[test]
 fn calls_are_compared_by_what_they_are_about() {
     let call = |name: &str, args: Value| answer(&[(name, args)]).tool_calls()[0].clone();
     for (name, left, right, same) in [
-        ("bash", json!({"command": "ls", "description": "a"}), json!({"command": "ls", "description": "b"}), true),
-        ("bash", json!({"command": "ls"}), json!({"command": "pwd"}), false),
-        ("read_file", json!({"path": "/a", "start_line": 1}), json!({"path": "/a", "start_line": 150, "end_line": 9}), true),
-        ("read_file", json!({"path": "/a"}), json!({"path": "/a", "start_line": 201}), false),
-        ("write_file", json!({"path": "/a", "content": "1"}), json!({"path": "/a", "content": "2"}), false),
-        ("own", json!({"x": 1, "y": 2}), json!({"y": 2, "x": 1}), true),
+        (
+            "bash",
+            json!({"command": "ls", "description": "a"}),
+            json!({"command": "ls", "description": "b"}),
+            true,
+        ),
+        (
+            "bash",
+            json!({"command": "ls"}),
+            json!({"command": "pwd"}),
+            false,
+        ),
+        (
+            "read_file",
+            json!({"path": "/a", "start_line": 1}),
+            json!({"path": "/a", "start_line": 150, "end_line": 9}),
+            true,
+        ),
+        (
+            "read_file",
+            json!({"path": "/a"}),
+            json!({"path": "/a", "start_line": 201}),
+            false,
+        ),
+        (
+            "write_file",
+            json!({"path": "/a", "content": "1"}),
+            json!({"path": "/a", "content": "2"}),
+            false,
+        ),
+        (
+            "own",
+            json!({"x": 1, "y": 2}),
+            json!({"y": 2, "x": 1}),
+            true,
+        ),
         ("own", json!({"x": 1}), json!({"x": 1, "path": "/a"}), false),
     ] {
-        assert_eq!(alike(&call(name, left.clone()), &call(name, right.clone())), same, "{name} {left} {right}");
+        assert_eq!(
+            alike(&call(name, left.clone()), &call(name, right.clone())),
+            same,
+            "{name} {left} {right}"
+        );
     }
-    let (a, b) = (("bash", json!({"command": "a"})), ("bash", json!({"command": "b"})));
+    let (a, b) = (
+        ("bash", json!({"command": "a"})),
+        ("bash", json!({"command": "b"})),
+    );
     let set = |calls: &[(&str, Value)]| answer(calls).tool_calls().to_vec();
-    assert!(same_calls(&set(&[a.clone(), b.clone()]), &set(&[b.clone(), a.clone()])));
-    assert!(!same_calls(&set(&[a.clone(), b.clone()]), &set(&[a.clone(), a.clone()])));
-    assert!(!same_calls(&set(std::slice::from_ref(&a)), &set(&[a.clone(), b])));
+    assert!(same_calls(
+        &set(&[a.clone(), b.clone()]),
+        &set(&[b.clone(), a.clone()])
+    ));
+    assert!(!same_calls(
+        &set(&[a.clone(), b.clone()]),
+        &set(&[a.clone(), a.clone()])
+    ));
+    assert!(!same_calls(
+        &set(std::slice::from_ref(&a)),
+        &set(&[a.clone(), b])
+    ));
 }
 
 #[test]
 fn calls_that_cannot_be_read_are_repeated_too() {
     let broken = |args: &str| {
         Message::ai("").with(|body| {
-            let MessageKind::Ai { invalid_tool_calls, .. } = &mut body.kind else { return };
+            let MessageKind::Ai {
+                invalid_tool_calls, ..
+            } = &mut body.kind
+            else {
+                return;
+            };
             let call = json!({"id": "c", "name": "read_file", "args": args});
-            invalid_tool_calls.push(serde_json::from_value(call).unwrap_or_else(|error| panic!("{error}")));
+            invalid_tool_calls
+                .push(serde_json::from_value(call).unwrap_or_else(|error| panic!("{error}")));
         })
     };
     assert!(matches!(judge(&vec![broken("{"); 3]), Verdict::Warn(_)));
     assert_eq!(judge(&vec![broken("{"); 5]), Verdict::Stop);
-    assert_eq!(judge(&(0..5).map(|at| broken(&format!("{{{at}"))).collect::<Vec<_>>()), Verdict::Fine);
+    assert_eq!(
+        judge(
+            &(0..5)
+                .map(|at| broken(&format!("{{{at}")))
+                .collect::<Vec<_>>()
+        ),
+        Verdict::Fine
+    );
 }
 
 #[test]
@@ -90,12 +158,19 @@ fn only_a_window_of_answers_is_compared() {
 
 #[test]
 fn one_tool_called_too_often_is_told_once_and_then_stopped_and_tools_may_differ() {
-    let many = |count: usize| (0..count).flat_map(|at| round(&[("web_search", json!({ "query": at }))])).collect::<Vec<_>>();
+    let many = |count: usize| {
+        (0..count)
+            .flat_map(|at| round(&[("web_search", json!({ "query": at }))]))
+            .collect::<Vec<_>>()
+    };
     assert_eq!(judge(&many(29)), Verdict::Fine);
     assert!(matches!(judge(&many(30)), Verdict::Warn(text) if text.contains("web_search")));
     assert_eq!(judge(&many(31)), Verdict::Fine);
     assert_eq!(judge(&many(50)), Verdict::Stop);
-    let limits = serde_json::from_value(json!({"tool_freq_overrides": {"web_search": {"warn": 2, "hard_limit": 4}}})).unwrap();
+    let limits = serde_json::from_value(
+        json!({"tool_freq_overrides": {"web_search": {"warn": 2, "hard_limit": 4}}}),
+    )
+    .unwrap();
     let strict = LoopDetectionMiddleware::new(limits);
     assert!(matches!(strict.judge(&many(2)), Verdict::Warn(_)));
     assert_eq!(strict.judge(&many(4)), Verdict::Stop);
@@ -106,14 +181,26 @@ async fn a_stopped_answer_keeps_its_text_and_loses_its_calls_in_every_form() {
     let mut run = rounds(4, &[("bash", json!({"command": "ls"}))]);
     run.push(answer(&[("bash", json!({"command": "ls"}))]).with(|body| {
         body.content = "let me see".into();
-        body.additional_kwargs.insert("tool_calls".to_owned(), json!([{"id": "c0"}]));
+        body.additional_kwargs
+            .insert("tool_calls".to_owned(), json!([{"id": "c0"}]));
     }));
     let state = state_of([vec![Message::human("go")], run].concat());
-    let outcome = LoopDetectionMiddleware::default().after_model(&state, &context(1).0).await.unwrap();
+    let outcome = LoopDetectionMiddleware::default()
+        .after_model(&state, &context(1).0)
+        .await
+        .unwrap();
     assert_eq!(outcome.stop_reason.as_deref(), Some("loop_capped"));
-    let [answer] = &outcome.update.messages[..] else { panic!("one answer") };
+    let [answer] = &outcome.update.messages[..] else {
+        panic!("one answer")
+    };
     assert_eq!(answer.id, state.messages().last().unwrap().id);
-    assert!(answer.tool_calls().is_empty() && answer.content.text().starts_with("let me see\n\nI stopped here"));
+    assert!(
+        answer.tool_calls().is_empty()
+            && answer
+                .content
+                .text()
+                .starts_with("let me see\n\nI stopped here")
+    );
     assert!(!answer.additional_kwargs.contains_key("tool_calls"));
     assert_eq!(answer.response_metadata["finish_reason"], "stop");
 }
@@ -123,12 +210,26 @@ async fn a_new_question_begins_anew_also_a_hidden_one() {
     let same = [("bash", json!({"command": "ls"}))];
     let hidden = |run: Option<&str>| {
         reminder("next", "again").with(|body| {
-            body.additional_kwargs.extend(run.map(|run| (kwargs::RUN_ID.to_owned(), json!(run))));
+            body.additional_kwargs
+                .extend(run.map(|run| (kwargs::RUN_ID.to_owned(), json!(run))));
         })
     };
-    for (question, is_new) in [(Message::human("again"), true), (hidden(Some("r2")), true), (hidden(None), false)] {
-        let messages = [vec![Message::human("go")], rounds(4, &same), vec![question], round(&same)].concat();
-        let outcome = LoopDetectionMiddleware::default().after_model(&state_of(messages), &context(1).0).await.unwrap();
+    for (question, is_new) in [
+        (Message::human("again"), true),
+        (hidden(Some("r2")), true),
+        (hidden(None), false),
+    ] {
+        let messages = [
+            vec![Message::human("go")],
+            rounds(4, &same),
+            vec![question],
+            round(&same),
+        ]
+        .concat();
+        let outcome = LoopDetectionMiddleware::default()
+            .after_model(&state_of(messages), &context(1).0)
+            .await
+            .unwrap();
         assert_eq!(outcome == HookOutcome::default(), is_new);
     }
 }

@@ -58,14 +58,22 @@ struct Remembered {
 
 impl From<String> for Remembered {
     fn from(text: String) -> Self {
-        Self { sha256: hex::encode(Sha256::digest(&text)).into(), text: text.into() }
+        Self {
+            sha256: hex::encode(Sha256::digest(&text)).into(),
+            text: text.into(),
+        }
     }
 }
 
 impl MemoryMiddleware {
     /// By these rules.
     pub fn new(memories: Memories, rules: MemoryRules) -> Self {
-        Self { memories, rules, agent: None, held: Mutex::default() }
+        Self {
+            memories,
+            rules,
+            agent: None,
+            held: Mutex::default(),
+        }
     }
 
     /// For this agent of the user's own, which remembers for itself.
@@ -76,7 +84,10 @@ impl MemoryMiddleware {
 
     /// Whose memory a run reads and writes.
     fn scope_of(&self, ctx: &RunContext) -> MemoryScope {
-        MemoryScope { user: ctx.actor.user_id.clone(), agent: self.agent.clone() }
+        MemoryScope {
+            user: ctx.actor.user_id.clone(),
+            agent: self.agent.clone(),
+        }
     }
 
     /// What the run's agent reads; looked up once per run.
@@ -95,7 +106,14 @@ impl MemoryMiddleware {
         if all.len() >= MOST_HELD {
             all.clear();
         }
-        all.insert(place, Held { run: ctx.run_id.clone(), edits: stored.edits, text: text.clone() });
+        all.insert(
+            place,
+            Held {
+                run: ctx.run_id.clone(),
+                edits: stored.edits,
+                text: text.clone(),
+            },
+        );
         Ok(text)
     }
 }
@@ -108,7 +126,8 @@ fn message(text: &str) -> Message {
     );
     Message::human(framed).with(|body| {
         body.name = Some(NAME.to_owned());
-        body.additional_kwargs.insert(kwargs::HIDE_FROM_UI.to_owned(), Value::Bool(true));
+        body.additional_kwargs
+            .insert(kwargs::HIDE_FROM_UI.to_owned(), Value::Bool(true));
     })
 }
 
@@ -119,20 +138,43 @@ impl Middleware for MemoryMiddleware {
     }
 
     fn hooks(&self) -> Hooks {
-        let injects = if self.rules.injects { Hooks::WRAP_MODEL } else { Hooks::NONE };
-        if self.rules.learns { injects | Hooks::AFTER_AGENT } else { injects }
+        let injects = if self.rules.injects {
+            Hooks::WRAP_MODEL
+        } else {
+            Hooks::NONE
+        };
+        if self.rules.learns {
+            injects | Hooks::AFTER_AGENT
+        } else {
+            injects
+        }
     }
 
-    async fn wrap_model_call(&self, mut request: ModelRequest, ctx: &RunContext, next: ModelNext<'_>) -> Result<Message, ModelError> {
-        let text = timeout(LIMIT, self.text(ctx)).await.unwrap_or_else(|_| Err(StoreError::Unavailable("it took too long".to_owned())));
+    async fn wrap_model_call(
+        &self,
+        mut request: ModelRequest,
+        ctx: &RunContext,
+        next: ModelNext<'_>,
+    ) -> Result<Message, ModelError> {
+        let text = timeout(LIMIT, self.text(ctx))
+            .await
+            .unwrap_or_else(|_| Err(StoreError::Unavailable("it took too long".to_owned())));
         match text {
             Ok(Some(Remembered { text, sha256 })) => {
-                ctx.sink.emit(AgentEvent::MemoryShown { content_sha256: sha256 });
-                let at = request.messages.iter().position(is_real_user_message).unwrap_or_default();
+                ctx.sink.emit(AgentEvent::MemoryShown {
+                    content_sha256: sha256,
+                });
+                let at = request
+                    .messages
+                    .iter()
+                    .position(is_real_user_message)
+                    .unwrap_or_default();
                 request.messages.insert(at, message(&text));
             }
             Ok(None) => {}
-            Err(error) => tracing::warn!(%error, thread_id = %ctx.thread_id, "an agent goes on without its memory"),
+            Err(error) => {
+                tracing::warn!(%error, thread_id = %ctx.thread_id, "an agent goes on without its memory")
+            }
         }
         next.run(request).await
     }
@@ -140,8 +182,14 @@ impl Middleware for MemoryMiddleware {
     async fn after_agent(&self, state: &ThreadState, ctx: &RunContext) -> HookResult {
         if state.messages().iter().any(is_real_user_message) {
             let scope = self.scope_of(ctx);
-            let noted = timeout(LIMIT, self.memories.note(&scope, &ctx.thread_id, &self.rules)).await;
-            if let Err(error) = noted.unwrap_or_else(|_| Err(StoreError::Unavailable("it took too long".to_owned()))) {
+            let noted = timeout(
+                LIMIT,
+                self.memories.note(&scope, &ctx.thread_id, &self.rules),
+            )
+            .await;
+            if let Err(error) = noted
+                .unwrap_or_else(|_| Err(StoreError::Unavailable("it took too long".to_owned())))
+            {
                 tracing::warn!(%error, thread_id = %ctx.thread_id, "a thread's news are not noted; its next run does it");
             }
         }

@@ -52,12 +52,22 @@ pub trait Middleware: Send + Sync + fmt::Debug + 'static {
     }
 
     /// Around every model call; the first middleware is outermost. Changes to the request do not touch the state.
-    async fn wrap_model_call(&self, request: ModelRequest, _ctx: &RunContext, next: ModelNext<'_>) -> Result<Message, ModelError> {
+    async fn wrap_model_call(
+        &self,
+        request: ModelRequest,
+        _ctx: &RunContext,
+        next: ModelNext<'_>,
+    ) -> Result<Message, ModelError> {
         next.run(request).await
     }
 
     /// Around every tool call; the first middleware is outermost.
-    async fn wrap_tool_call(&self, call: &ToolCall, ctx: &ToolContext, next: ToolNext<'_>) -> Result<ToolOutput, ToolError> {
+    async fn wrap_tool_call(
+        &self,
+        call: &ToolCall,
+        ctx: &ToolContext,
+        next: ToolNext<'_>,
+    ) -> Result<ToolOutput, ToolError> {
         next.run(call, ctx).await
     }
 
@@ -92,7 +102,10 @@ impl HookOutcome {
 
 impl From<StateUpdate> for HookOutcome {
     fn from(update: StateUpdate) -> Self {
-        Self { update, ..Self::default() }
+        Self {
+            update,
+            ..Self::default()
+        }
     }
 }
 
@@ -124,7 +137,12 @@ pub enum Phase {
 
 impl Phase {
     /// All phases, in the order of a run.
-    pub const ALL: [Self; 4] = [Self::BeforeAgent, Self::BeforeModel, Self::AfterModel, Self::AfterAgent];
+    pub const ALL: [Self; 4] = [
+        Self::BeforeAgent,
+        Self::BeforeModel,
+        Self::AfterModel,
+        Self::AfterAgent,
+    ];
 
     /// The hook's name.
     pub fn as_str(self) -> &'static str {

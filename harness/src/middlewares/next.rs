@@ -14,13 +14,21 @@ use crate::tools::{ToolContext, ToolError, ToolOutput};
 /// The innermost end of a model call: the provider.
 pub trait ModelEnd: Send + Sync {
     /// Asks the provider and streams its tokens to the run's viewers.
-    fn call<'a>(&'a self, request: ModelRequest, ctx: &'a RunContext) -> BoxFuture<'a, Result<Message, ModelError>>;
+    fn call<'a>(
+        &'a self,
+        request: ModelRequest,
+        ctx: &'a RunContext,
+    ) -> BoxFuture<'a, Result<Message, ModelError>>;
 }
 
 /// The innermost end of a tool call: the tool.
 pub trait ToolEnd: Send + Sync {
     /// Finds the tool and calls it.
-    fn call<'a>(&'a self, call: &'a ToolCall, ctx: &'a ToolContext) -> BoxFuture<'a, Result<ToolOutput, ToolError>>;
+    fn call<'a>(
+        &'a self,
+        call: &'a ToolCall,
+        ctx: &'a ToolContext,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>>;
 }
 
 /// The rest of a model call.
@@ -33,7 +41,11 @@ pub struct ModelNext<'a> {
 
 impl<'a> ModelNext<'a> {
     /// A call through `rest`, outermost first, to `end`.
-    pub fn new(rest: &'a [Arc<dyn Middleware>], ctx: &'a RunContext, end: &'a dyn ModelEnd) -> Self {
+    pub fn new(
+        rest: &'a [Arc<dyn Middleware>],
+        ctx: &'a RunContext,
+        end: &'a dyn ModelEnd,
+    ) -> Self {
         Self { rest, ctx, end }
     }
 
@@ -73,7 +85,11 @@ impl<'a> ToolNext<'a> {
     }
 
     /// Goes on.
-    pub fn run<'c>(&self, call: &'c ToolCall, ctx: &'c ToolContext) -> BoxFuture<'c, Result<ToolOutput, ToolError>>
+    pub fn run<'c>(
+        &self,
+        call: &'c ToolCall,
+        ctx: &'c ToolContext,
+    ) -> BoxFuture<'c, Result<ToolOutput, ToolError>>
     where
         'a: 'c,
     {

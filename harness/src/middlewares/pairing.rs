@@ -33,7 +33,11 @@ enum Fault {
 /// The same conversation, strictly paired.
 pub fn repair(messages: Vec<Message>) -> Vec<Message> {
     let mut taken = HashSet::new();
-    let mut slots: Vec<Vec<Slot>> = messages.iter().enumerate().map(|(at, message)| slots_of(at, message, &mut taken)).collect();
+    let mut slots: Vec<Vec<Slot>> = messages
+        .iter()
+        .enumerate()
+        .map(|(at, message)| slots_of(at, message, &mut taken))
+        .collect();
     pair_by_id(&messages, &mut slots);
     pair_without_id(&messages, &mut slots);
     let mut repaired = Vec::with_capacity(messages.len());
@@ -57,7 +61,11 @@ fn pair_by_id(messages: &[Message], slots: &mut [Vec<Slot>]) {
     let mut pairs = Vec::new();
     for (at, message) in messages.iter().enumerate() {
         if let Some(id) = message.tool_call_id().filter(|id| !id.is_empty()) {
-            pairs.extend(open.get_mut(id).and_then(Vec::pop).map(|place| (place, message)));
+            pairs.extend(
+                open.get_mut(id)
+                    .and_then(Vec::pop)
+                    .map(|place| (place, message)),
+            );
         }
         for (nth, slot) in slots[at].iter().enumerate().rev() {
             open.entry(&slot.given_id).or_default().push((at, nth));
@@ -72,13 +80,25 @@ fn pair_by_id(messages: &[Message], slots: &mut [Vec<Slot>]) {
 /// name where that leaves no doubt.
 fn pair_without_id(messages: &[Message], slots: &mut [Vec<Slot>]) {
     for (at, slots) in slots.iter_mut().enumerate() {
-        let mut open: Vec<&mut Slot> = slots.iter_mut().filter(|slot| slot.given_id.is_empty()).collect();
+        let mut open: Vec<&mut Slot> = slots
+            .iter_mut()
+            .filter(|slot| slot.given_id.is_empty())
+            .collect();
         if open.is_empty() {
             continue;
         }
-        let behind = messages[at + 1..].iter().take_while(|message| !message.is_ai());
-        let results: Vec<&Message> = behind.filter(|message| message.tool_call_id() == Some("")).collect();
-        if open.len() == results.len() && open.iter().zip(&results).all(|(slot, result)| slot.may_have(result)) {
+        let behind = messages[at + 1..]
+            .iter()
+            .take_while(|message| !message.is_ai());
+        let results: Vec<&Message> = behind
+            .filter(|message| message.tool_call_id() == Some(""))
+            .collect();
+        if open.len() == results.len()
+            && open
+                .iter()
+                .zip(&results)
+                .all(|(slot, result)| slot.may_have(result))
+        {
             for (slot, result) in open.into_iter().zip(results) {
                 slot.result = Some(result.clone());
             }
@@ -101,21 +121,41 @@ fn pair_without_id(messages: &[Message], slots: &mut [Vec<Slot>]) {
 fn sole_by_name(open: &[&mut Slot]) -> HashMap<String, Option<usize>> {
     let mut sole = HashMap::new();
     for (nth, slot) in open.iter().enumerate() {
-        sole.entry(slot.call.name.clone()).and_modify(|place| *place = None).or_insert(Some(nth));
+        sole.entry(slot.call.name.clone())
+            .and_modify(|place| *place = None)
+            .or_insert(Some(nth));
     }
     sole
 }
 
 /// The calls of an answer. Some providers begin their ids anew with every answer, others refuse a conversation in which an id comes twice.
 fn slots_of(at: usize, message: &Message, taken: &mut HashSet<String>) -> Vec<Slot> {
-    let MessageKind::Ai { tool_calls, invalid_tool_calls, .. } = &message.kind else { return Vec::new() };
+    let MessageKind::Ai {
+        tool_calls,
+        invalid_tool_calls,
+        ..
+    } = &message.kind
+    else {
+        return Vec::new();
+    };
     let mut slots: Vec<Slot> = if tool_calls.is_empty() && invalid_tool_calls.is_empty() {
-        raw_calls(message).iter().map(|raw| Slot::of(raw_call(raw))).collect()
+        raw_calls(message)
+            .iter()
+            .map(|raw| Slot::of(raw_call(raw)))
+            .collect()
     } else {
-        tool_calls.iter().cloned().map(Slot::of).chain(invalid_tool_calls.iter().map(Slot::of_invalid)).collect()
+        tool_calls
+            .iter()
+            .cloned()
+            .map(Slot::of)
+            .chain(invalid_tool_calls.iter().map(Slot::of_invalid))
+            .collect()
     };
     let readable = tool_calls.len();
-    let source = |nth: usize| match (tool_calls.is_empty() && invalid_tool_calls.is_empty(), nth < readable) {
+    let source = |nth: usize| match (
+        tool_calls.is_empty() && invalid_tool_calls.is_empty(),
+        nth < readable,
+    ) {
         (true, _) => "raw",
         (false, true) => "tool_calls",
         (false, false) => "invalid_tool_calls",
@@ -131,12 +171,22 @@ fn slots_of(at: usize, message: &Message, taken: &mut HashSet<String>) -> Vec<Sl
 
 /// Calls in the provider's own form, where nothing has read them.
 fn raw_calls(message: &Message) -> &[Value] {
-    message.additional_kwargs.get("tool_calls").and_then(Value::as_array).map_or(&[], Vec::as_slice)
+    message
+        .additional_kwargs
+        .get("tool_calls")
+        .and_then(Value::as_array)
+        .map_or(&[], Vec::as_slice)
 }
 
 fn raw_call(raw: &Value) -> ToolCall {
     let function = raw.get("function").unwrap_or(raw);
-    let text = |value: &Value, key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let text = |value: &Value, key: &str| {
+        value
+            .get(key)
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+            .to_owned()
+    };
     let args = match function.get("arguments").or_else(|| function.get("args")) {
         Some(Value::String(text)) => serde_json::from_str(text).unwrap_or_default(),
         Some(Value::Object(args)) => args.clone(),
@@ -151,20 +201,38 @@ impl Slot {
         if nameless {
             NAMELESS.clone_into(&mut call.name);
         }
-        Self { given_id: call.id.clone(), call, fault: nameless.then_some(Fault::NoName), result: None }
+        Self {
+            given_id: call.id.clone(),
+            call,
+            fault: nameless.then_some(Fault::NoName),
+            result: None,
+        }
     }
 
     fn of_invalid(invalid: &InvalidToolCall) -> Self {
-        let call = ToolCall::new(invalid.id.clone().unwrap_or_default(), invalid.name.clone().unwrap_or_default(), Map::new());
-        let reason = invalid.error.clone().unwrap_or_else(|| "not a JSON object".to_owned());
+        let call = ToolCall::new(
+            invalid.id.clone().unwrap_or_default(),
+            invalid.name.clone().unwrap_or_default(),
+            Map::new(),
+        );
+        let reason = invalid
+            .error
+            .clone()
+            .unwrap_or_else(|| "not a JSON object".to_owned());
         let slot = Self::of(call);
         let fault = slot.fault.unwrap_or(Fault::UnreadableArguments(reason));
-        Self { fault: Some(fault), ..slot }
+        Self {
+            fault: Some(fault),
+            ..slot
+        }
     }
 
     /// Whether `result` may be the result of this call, by its name.
     fn may_have(&self, result: &Message) -> bool {
-        result.name.as_deref().is_none_or(|name| name.is_empty() || name == self.call.name)
+        result
+            .name
+            .as_deref()
+            .is_none_or(|name| name.is_empty() || name == self.call.name)
     }
 
     fn into_result(self) -> Message {
@@ -175,8 +243,12 @@ impl Slot {
                     tool_call_id.clone_from(&self.call.id);
                 }
             }),
-            None => Message::tool(&self.call, missing(&self.call.name, self.fault.as_ref()), ToolStatus::Error)
-                .with(|body| body.id = Some(format!("missing_result_{}", self.call.id))),
+            None => Message::tool(
+                &self.call,
+                missing(&self.call.name, self.fault.as_ref()),
+                ToolStatus::Error,
+            )
+            .with(|body| body.id = Some(format!("missing_result_{}", self.call.id))),
         }
     }
 }
@@ -201,13 +273,26 @@ fn missing(tool: &str, fault: Option<&Fault>) -> String {
 
 /// The answer with exactly the calls of its slots; untouched when it has them already.
 fn with_calls(message: Message, slots: &[Slot]) -> Message {
-    let MessageKind::Ai { tool_calls, invalid_tool_calls, .. } = &message.kind else { return message };
-    let same = invalid_tool_calls.is_empty() && tool_calls.iter().eq(slots.iter().map(|slot| &slot.call));
+    let MessageKind::Ai {
+        tool_calls,
+        invalid_tool_calls,
+        ..
+    } = &message.kind
+    else {
+        return message;
+    };
+    let same =
+        invalid_tool_calls.is_empty() && tool_calls.iter().eq(slots.iter().map(|slot| &slot.call));
     if same {
         return message;
     }
     message.with(|body| {
-        if let MessageKind::Ai { tool_calls, invalid_tool_calls, .. } = &mut body.kind {
+        if let MessageKind::Ai {
+            tool_calls,
+            invalid_tool_calls,
+            ..
+        } = &mut body.kind
+        {
             *tool_calls = slots.iter().map(|slot| slot.call.clone()).collect();
             invalid_tool_calls.clear();
         }

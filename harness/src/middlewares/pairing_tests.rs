@@ -10,11 +10,18 @@ fn call(id: &str, name: &str) -> ToolCall {
 }
 
 fn ai(calls: Vec<ToolCall>, invalid: Vec<InvalidToolCall>) -> Message {
-    Message::ai("").with(|body| body.kind = MessageKind::Ai { tool_calls: calls, invalid_tool_calls: invalid, usage_metadata: None })
+    Message::ai("").with(|body| {
+        body.kind = MessageKind::Ai {
+            tool_calls: calls,
+            invalid_tool_calls: invalid,
+            usage_metadata: None,
+        }
+    })
 }
 
 fn invalid(id: &str, name: &str) -> InvalidToolCall {
-    serde_json::from_value(json!({ "id": id, "name": name, "args": "{", "error": "cut off" })).unwrap()
+    serde_json::from_value(json!({ "id": id, "name": name, "args": "{", "error": "cut off" }))
+        .unwrap()
 }
 
 fn result(id: &str, name: &str, text: &str) -> Message {
@@ -25,7 +32,12 @@ fn result(id: &str, name: &str, text: &str) -> Message {
 fn shape(messages: &[Message]) -> Vec<String> {
     let one = |message: &Message| match message.tool_call_id() {
         Some(id) => format!("{id}:{}", message.content.text()),
-        None => message.tool_calls().iter().map(|call| call.id.as_str()).collect::<Vec<_>>().join("+"),
+        None => message
+            .tool_calls()
+            .iter()
+            .map(|call| call.id.as_str())
+            .collect::<Vec<_>>()
+            .join("+"),
     };
     messages.iter().map(one).collect()
 }
@@ -33,14 +45,24 @@ fn shape(messages: &[Message]) -> Vec<String> {
 fn assert_paired(messages: &[Message]) {
     let mut at = 0;
     while at < messages.len() {
-        assert!(messages[at].tool_call_id().is_none(), "a result without a call at {at}");
-        let ids: Vec<&str> = messages[at].tool_calls().iter().map(|call| call.id.as_str()).collect();
+        assert!(
+            messages[at].tool_call_id().is_none(),
+            "a result without a call at {at}"
+        );
+        let ids: Vec<&str> = messages[at]
+            .tool_calls()
+            .iter()
+            .map(|call| call.id.as_str())
+            .collect();
         let unique: HashSet<&&str> = ids.iter().collect();
         assert_eq!(unique.len(), ids.len());
         for call in messages[at].tool_calls() {
             at += 1;
             assert!(!call.id.is_empty() && !call.name.trim().is_empty());
-            assert_eq!(messages.get(at).and_then(Message::tool_call_id), Some(call.id.as_str()));
+            assert_eq!(
+                messages.get(at).and_then(Message::tool_call_id),
+                Some(call.id.as_str())
+            );
         }
         at += 1;
     }
@@ -85,51 +107,108 @@ fn an_id_that_every_turn_reuses_pairs_within_its_turn_and_is_sent_once() {
     let repaired = repair(messages);
     assert_paired(&repaired);
     let renamed = "deerflow_synthetic_tool_call_2_tool_calls_0";
-    assert_eq!(shape(&repaired)[..4], ["c", "c:first", renamed, &format!("{renamed}:second")]);
-    assert_eq!((repaired[5].content.text(), repaired[6].content.text()), ("third".to_owned(), "fourth".to_owned()));
+    assert_eq!(
+        shape(&repaired)[..4],
+        ["c", "c:first", renamed, &format!("{renamed}:second")]
+    );
+    assert_eq!(
+        (repaired[5].content.text(), repaired[6].content.text()),
+        ("third".to_owned(), "fourth".to_owned())
+    );
 }
 
 #[test]
 fn empty_ids_are_paired_by_position_or_by_an_unmistakable_name() {
     let two = ai(vec![call("", "ls"), call("", "cat")], vec![]);
-    let by_position = repair(vec![two.clone(), result("", "ls", "1"), result("", "cat", "2")]);
+    let by_position = repair(vec![
+        two.clone(),
+        result("", "ls", "1"),
+        result("", "cat", "2"),
+    ]);
     assert_paired(&by_position);
-    assert_eq!((by_position[1].content.text(), by_position[2].content.text()), ("1".to_owned(), "2".to_owned()));
-    assert_eq!(by_position[0].tool_calls()[1].id, "deerflow_synthetic_tool_call_0_tool_calls_1");
+    assert_eq!(
+        (by_position[1].content.text(), by_position[2].content.text()),
+        ("1".to_owned(), "2".to_owned())
+    );
+    assert_eq!(
+        by_position[0].tool_calls()[1].id,
+        "deerflow_synthetic_tool_call_0_tool_calls_1"
+    );
     let by_name = repair(vec![two, result("", "cat", "2")]);
     assert!(by_name[1].content.text().contains("interrupted"));
     assert_eq!(by_name[2].content.text(), "2");
-    let doubtful = repair(vec![ai(vec![call("", "ls"), call("", "ls")], vec![]), result("", "ls", "?")]);
+    let doubtful = repair(vec![
+        ai(vec![call("", "ls"), call("", "ls")], vec![]),
+        result("", "ls", "?"),
+    ]);
     assert_paired(&doubtful);
-    assert!(doubtful[1..].iter().all(|message| message.content.text().contains("interrupted")));
+    assert!(
+        doubtful[1..]
+            .iter()
+            .all(|message| message.content.text().contains("interrupted"))
+    );
 }
 
 #[test]
 fn results_of_one_id_go_to_the_nearest_calls_first_and_in_call_order() {
     let nearest = ai(vec![call("a", "ls"), call("a", "ls")], vec![]);
-    let repaired =
-        repair(vec![ai(vec![call("a", "ls")], vec![]), nearest, result("a", "ls", "1"), result("a", "ls", "2"), result("a", "ls", "3")]);
+    let repaired = repair(vec![
+        ai(vec![call("a", "ls")], vec![]),
+        nearest,
+        result("a", "ls", "1"),
+        result("a", "ls", "2"),
+        result("a", "ls", "3"),
+    ]);
     assert_paired(&repaired);
-    let texts: Vec<String> = repaired.iter().filter(|message| !message.is_ai()).map(|message| message.content.text()).collect();
+    let texts: Vec<String> = repaired
+        .iter()
+        .filter(|message| !message.is_ai())
+        .map(|message| message.content.text())
+        .collect();
     assert_eq!(texts, ["3", "1", "2"]);
 }
 
 #[test]
 fn thousands_of_orphans_beside_thousands_of_calls_are_repaired_in_one_go() {
-    let calls = (0..10_000).map(|nth| call(&format!("c{nth}"), "ls")).chain((0..10_000).map(|_| call("", "ls"))).collect();
-    let orphans = (0..20_000).map(|nth| result(if nth % 2 == 0 { "orphan" } else { "" }, "cat", "r"));
-    let repaired = repair(std::iter::once(ai(calls, vec![])).chain(orphans.clone()).collect());
+    let calls = (0..10_000)
+        .map(|nth| call(&format!("c{nth}"), "ls"))
+        .chain((0..10_000).map(|_| call("", "ls")))
+        .collect();
+    let orphans =
+        (0..20_000).map(|nth| result(if nth % 2 == 0 { "orphan" } else { "" }, "cat", "r"));
+    let repaired = repair(
+        std::iter::once(ai(calls, vec![]))
+            .chain(orphans.clone())
+            .collect(),
+    );
     assert_eq!(repaired.len(), 1 + 20_000);
     assert!(repair(orphans.collect()).is_empty());
 }
 
 #[test]
 fn a_call_without_a_result_is_told_why() {
-    let messages = vec![ai(vec![call("a", "ls"), call("b", " ")], vec![invalid("c", "ls"), invalid("d", "write_file"), invalid("", "")])];
+    let messages = vec![ai(
+        vec![call("a", "ls"), call("b", " ")],
+        vec![
+            invalid("c", "ls"),
+            invalid("d", "write_file"),
+            invalid("", ""),
+        ],
+    )];
     let repaired = repair(messages);
     assert_paired(&repaired);
-    for (message, part) in repaired[1..].iter().zip(["was interrupted", "names no tool", "cut off", "in parts", "names no tool"]) {
-        assert!(message.content.text().contains(part), "{} / {part}", message.content.text());
+    for (message, part) in repaired[1..].iter().zip([
+        "was interrupted",
+        "names no tool",
+        "cut off",
+        "in parts",
+        "names no tool",
+    ]) {
+        assert!(
+            message.content.text().contains(part),
+            "{} / {part}",
+            message.content.text()
+        );
     }
     assert_eq!(repaired[2].name.as_deref(), Some("unknown_tool"));
 }
@@ -157,10 +236,16 @@ fn any_message() -> impl Strategy<Value = Message> {
         Just(Message::human("h")),
         Just(Message::system("s")),
         pair.clone().prop_map(|(id, name)| result(id, name, "r")),
-        (prop::collection::vec(pair.clone(), 0..4), prop::collection::vec(pair, 0..3)).prop_map(|(calls, bad)| ai(
-            calls.into_iter().map(|(id, name)| call(id, name)).collect(),
-            bad.into_iter().map(|(id, name)| invalid(id, name)).collect(),
-        )),
+        (
+            prop::collection::vec(pair.clone(), 0..4),
+            prop::collection::vec(pair, 0..3)
+        )
+            .prop_map(|(calls, bad)| ai(
+                calls.into_iter().map(|(id, name)| call(id, name)).collect(),
+                bad.into_iter()
+                    .map(|(id, name)| invalid(id, name))
+                    .collect(),
+            )),
     ]
 }
 

@@ -46,7 +46,10 @@ struct Left {
 impl ReadBeforeWriteMiddleware {
     /// Looks at the files of this home.
     pub fn new(files: FileHome) -> Self {
-        Self { files, known: Arc::default() }
+        Self {
+            files,
+            known: Arc::default(),
+        }
     }
 
     fn turn(&self, key: FileKey) -> Turn {
@@ -69,21 +72,42 @@ impl Middleware for ReadBeforeWriteMiddleware {
         Hooks::WRAP_TOOL
     }
 
-    async fn wrap_tool_call(&self, call: &ToolCall, ctx: &ToolContext, next: ToolNext<'_>) -> Result<ToolOutput, ToolError> {
+    async fn wrap_tool_call(
+        &self,
+        call: &ToolCall,
+        ctx: &ToolContext,
+        next: ToolNext<'_>,
+    ) -> Result<ToolOutput, ToolError> {
         let writes = match call.name.as_str() {
             "read_file" => false,
             "write_file" | "str_replace" => true,
             _ => return next.run(call, ctx).await,
         };
-        let Some(path) = call.args.get("path").and_then(Value::as_str).and_then(|raw| self.files.writable(raw).ok()) else {
+        let Some(path) = call
+            .args
+            .get("path")
+            .and_then(Value::as_str)
+            .and_then(|raw| self.files.writable(raw).ok())
+        else {
             return next.run(call, ctx).await;
         };
-        let files = self.files.thread(&ctx.run.actor.user_id, &ctx.run.thread_id);
-        let turn = self.turn((ctx.run.actor.user_id.clone(), ctx.run.thread_id.clone(), path.clone()));
+        let files = self
+            .files
+            .thread(&ctx.run.actor.user_id, &ctx.run.thread_id);
+        let turn = self.turn((
+            ctx.run.actor.user_id.clone(),
+            ctx.run.thread_id.clone(),
+            path.clone(),
+        ));
         let mut last = turn.lock().await;
         // What a former attempt of the call did is no change by others, and its recorded result is what the model is to read.
         let is_again = !matches!(ctx.run.calls.former(&ctx.key).await, Ok(None));
-        let left = |digest: String| Some(Left { run: ctx.run.run_id.clone(), digest });
+        let left = |digest: String| {
+            Some(Left {
+                run: ctx.run.run_id.clone(),
+                digest,
+            })
+        };
         if writes
             && !is_again
             && let Some(present) = digest(&files, &path).await
@@ -91,8 +115,14 @@ impl Middleware for ReadBeforeWriteMiddleware {
         {
             let known = newest_mark(ctx.state.messages(), &path);
             if known != Some(present.as_str()) && result_of(call).as_ref() != Some(&present) {
-                let why = if known.is_some() { "has changed since you last read it" } else { "is there already, and you have not read it" };
-                return Ok(ToolOutput::error(format!("Error: {path} {why}. Read it with read_file, then make the change.")));
+                let why = if known.is_some() {
+                    "has changed since you last read it"
+                } else {
+                    "is there already, and you have not read it"
+                };
+                return Ok(ToolOutput::error(format!(
+                    "Error: {path} {why}. Read it with read_file, then make the change."
+                )));
             }
         }
         let mut output = next.run(call, ctx).await?;
@@ -104,7 +134,9 @@ impl Middleware for ReadBeforeWriteMiddleware {
                 *last = left(present.clone());
             }
             let mark = json!({ "path": path.to_string(), "sha256": present });
-            output.additional_kwargs.insert(kwargs::READ_MARK.to_owned(), mark);
+            output
+                .additional_kwargs
+                .insert(kwargs::READ_MARK.to_owned(), mark);
         }
         Ok(output)
     }
@@ -122,16 +154,29 @@ async fn digest(files: &ThreadFiles, path: &VirtualPath) -> Option<String> {
 /// The digest of what a call leaves, where the call alone says it: one that was made before, and is made again after its process
 /// died, changes nothing.
 fn result_of(call: &ToolCall) -> Option<String> {
-    let appends = call.args.get("append").is_some_and(|append| append != false);
-    let content = call.args.get("content").and_then(Value::as_str).filter(|_| call.name == "write_file" && !appends)?;
+    let appends = call
+        .args
+        .get("append")
+        .is_some_and(|append| append != false);
+    let content = call
+        .args
+        .get("content")
+        .and_then(Value::as_str)
+        .filter(|_| call.name == "write_file" && !appends)?;
     Some(hex::encode(Sha256::digest(content.as_bytes())))
 }
 
 /// What the agent knows of the file.
 fn newest_mark<'a>(messages: &'a [Message], path: &VirtualPath) -> Option<&'a str> {
     let path = path.to_string();
-    let mut marks = messages.iter().rev().filter_map(|message| message.additional_kwargs.get(kwargs::READ_MARK));
-    marks.find(|mark| mark.get("path").and_then(Value::as_str) == Some(&path))?.get("sha256")?.as_str()
+    let mut marks = messages
+        .iter()
+        .rev()
+        .filter_map(|message| message.additional_kwargs.get(kwargs::READ_MARK));
+    marks
+        .find(|mark| mark.get("path").and_then(Value::as_str) == Some(&path))?
+        .get("sha256")?
+        .as_str()
 }
 
 #[cfg(test)]

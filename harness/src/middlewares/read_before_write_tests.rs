@@ -23,7 +23,9 @@ struct AllDone;
 impl ToolLedger for AllDone {
     async fn progress(&self, _run: &RunId, _key: &str) -> Result<Option<CallProgress>, StoreError> {
         let ended: Result<ToolOutput, ToolError> = Ok(ToolOutput::text("as recorded"));
-        Ok(Some(CallProgress::Done(serde_json::to_value(ended).unwrap())))
+        Ok(Some(CallProgress::Done(
+            serde_json::to_value(ended).unwrap(),
+        )))
     }
 }
 
@@ -36,12 +38,19 @@ struct House {
 impl House {
     fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
-        Self { home: FileHome::new(dir.path(), FileLimits::default()), _dir: dir, past: vec![Message::human("go")] }
+        Self {
+            home: FileHome::new(dir.path(), FileLimits::default()),
+            _dir: dir,
+            past: vec![Message::human("go")],
+        }
     }
 
     async fn outside(&self, text: &str) {
         let files = self.home.thread("ann", &ThreadId::parse("thread").unwrap());
-        files.write_text(&path(), text.to_owned(), WriteMode::Replace).await.unwrap();
+        files
+            .write_text(&path(), text.to_owned(), WriteMode::Replace)
+            .await
+            .unwrap();
     }
 
     /// The result of one call in the same conversation.
@@ -50,18 +59,34 @@ impl House {
     }
 
     /// The same, of a run that a former attempt may have written things down of.
-    async fn called(&mut self, tool: &'static str, mut args: Value, former: Option<Arc<dyn ToolLedger>>) -> String {
+    async fn called(
+        &mut self,
+        tool: &'static str,
+        mut args: Value,
+        former: Option<Arc<dyn ToolLedger>>,
+    ) -> String {
         args["path"] = json!(PATH);
         args["description"] = json!("d");
         let home = || self.home.clone();
-        let agent = AgentBuilder::new(ReplayModel::new([calls([("c", tool, args)]), Reply::Say("ok")]))
-            .tool(ReadFile { home: home(), max_chars: 0 })
-            .tool(WriteFile { home: home() })
-            .tool(StrReplace { home: home() })
-            .middleware(ReadBeforeWriteMiddleware::new(home()))
-            .build();
-        let state = state_of(self.past.iter().map(|message| message.with(|body| body.id = None)));
-        let calls = |ctx: &mut RunContext| ctx.calls = CallLog::of(ctx.run_id.clone(), former.clone()).0;
+        let agent = AgentBuilder::new(ReplayModel::new([
+            calls([("c", tool, args)]),
+            Reply::Say("ok"),
+        ]))
+        .tool(ReadFile {
+            home: home(),
+            max_chars: 0,
+        })
+        .tool(WriteFile { home: home() })
+        .tool(StrReplace { home: home() })
+        .middleware(ReadBeforeWriteMiddleware::new(home()))
+        .build();
+        let state = state_of(
+            self.past
+                .iter()
+                .map(|message| message.with(|body| body.id = None)),
+        );
+        let calls =
+            |ctx: &mut RunContext| ctx.calls = CallLog::of(ctx.run_id.clone(), former.clone()).0;
         let said = run(&agent, fresh(state), |ctx| {
             if former.is_some() {
                 calls(ctx)
@@ -78,22 +103,54 @@ async fn a_file_is_changed_only_by_who_knows_its_content() {
     let mut house = House::new();
     let edit = || json!({"old_str": "one", "new_str": "two"});
     house.outside("one").await;
-    assert!(house.call("str_replace", edit()).await.contains("you have not read it"));
-    assert!(house.call("write_file", json!({"content": "x"})).await.contains("you have not read it"));
-    assert!(house.call("write_file", json!({"content": "x", "append": true})).await.contains("you have not read it"));
-    assert!(house.call("write_file", json!({"content": "one", "append": true})).await.contains("you have not read it"));
+    assert!(
+        house
+            .call("str_replace", edit())
+            .await
+            .contains("you have not read it")
+    );
+    assert!(
+        house
+            .call("write_file", json!({"content": "x"}))
+            .await
+            .contains("you have not read it")
+    );
+    assert!(
+        house
+            .call("write_file", json!({"content": "x", "append": true}))
+            .await
+            .contains("you have not read it")
+    );
+    assert!(
+        house
+            .call("write_file", json!({"content": "one", "append": true}))
+            .await
+            .contains("you have not read it")
+    );
     assert_eq!(house.call("read_file", json!({})).await, "one");
     assert_eq!(house.call("str_replace", edit()).await, "OK");
-    assert_eq!(house.call("write_file", json!({"content": "three"})).await, "OK", "what one wrote one knows");
+    assert_eq!(
+        house.call("write_file", json!({"content": "three"})).await,
+        "OK",
+        "what one wrote one knows"
+    );
     house.outside("four").await;
-    assert!(house.call("write_file", json!({"content": "five"})).await.contains("has changed since you last read it"));
+    assert!(
+        house
+            .call("write_file", json!({"content": "five"}))
+            .await
+            .contains("has changed since you last read it")
+    );
 }
 
 #[tokio::test]
 async fn a_write_that_is_made_again_passes() {
     let mut house = House::new();
     house.outside("one").await;
-    assert_eq!(house.call("write_file", json!({"content": "one"})).await, "OK");
+    assert_eq!(
+        house.call("write_file", json!({"content": "one"})).await,
+        "OK"
+    );
 }
 
 #[tokio::test]
@@ -105,32 +162,74 @@ async fn a_call_that_was_made_before_has_the_result_it_had() {
         ("write_file", json!({"content": "o", "append": true})),
         ("write_file", json!({"content": "x"})),
     ] {
-        assert_eq!(house.called(tool, args, Some(Arc::new(AllDone))).await, "as recorded", "{tool}");
+        assert_eq!(
+            house.called(tool, args, Some(Arc::new(AllDone))).await,
+            "as recorded",
+            "{tool}"
+        );
     }
 }
 
 #[tokio::test]
 async fn a_new_file_needs_no_reading_and_a_failed_write_marks_nothing() {
     let mut house = House::new();
-    assert_eq!(house.call("write_file", json!({"content": "one"})).await, "OK");
-    assert!(house.call("str_replace", json!({"old_str": "zzz", "new_str": "y"})).await.starts_with("Error"));
-    assert_eq!(house.past.iter().filter(|message| message.additional_kwargs.contains_key(kwargs::READ_MARK)).count(), 1);
-    assert_eq!(newest_mark(&house.past, &VirtualPath::parse("/mnt/user-data/outputs/a.txt").unwrap()), None);
+    assert_eq!(
+        house.call("write_file", json!({"content": "one"})).await,
+        "OK"
+    );
+    assert!(
+        house
+            .call("str_replace", json!({"old_str": "zzz", "new_str": "y"}))
+            .await
+            .starts_with("Error")
+    );
+    assert_eq!(
+        house
+            .past
+            .iter()
+            .filter(|message| message.additional_kwargs.contains_key(kwargs::READ_MARK))
+            .count(),
+        1
+    );
+    assert_eq!(
+        newest_mark(
+            &house.past,
+            &VirtualPath::parse("/mnt/user-data/outputs/a.txt").unwrap()
+        ),
+        None
+    );
 }
 
 #[tokio::test]
 async fn several_changes_of_a_file_in_one_answer_build_on_each_other() {
     let house = House::new();
-    let edit = |id, old: &str, new: &str| (id, "str_replace", json!({"path": PATH, "description": "d", "old_str": old, "new_str": new}));
-    let write = ("a", "write_file", json!({"path": PATH, "description": "d", "content": "one two"}));
+    let edit = |id, old: &str, new: &str| {
+        (
+            id,
+            "str_replace",
+            json!({"path": PATH, "description": "d", "old_str": old, "new_str": new}),
+        )
+    };
+    let write = (
+        "a",
+        "write_file",
+        json!({"path": PATH, "description": "d", "content": "one two"}),
+    );
     let answer = calls([write, edit("b", "one", "1"), edit("c", "two", "2")]);
     let agent = AgentBuilder::new(ReplayModel::new([answer, Reply::Say("ok")]))
-        .tool(WriteFile { home: house.home.clone() })
-        .tool(StrReplace { home: house.home.clone() })
+        .tool(WriteFile {
+            home: house.home.clone(),
+        })
+        .tool(StrReplace {
+            home: house.home.clone(),
+        })
         .middleware(ReadBeforeWriteMiddleware::new(house.home.clone()))
         .build();
     let said = run(&agent, fresh(state_of([Message::human("go")])), |_| {}).await;
-    let results: Vec<String> = said.state().messages()[2..5].iter().map(|result| result.content.text()).collect();
+    let results: Vec<String> = said.state().messages()[2..5]
+        .iter()
+        .map(|result| result.content.text())
+        .collect();
     assert!(results.iter().all(|result| result == "OK"), "{results:?}");
 }
 
@@ -149,6 +248,9 @@ async fn nobody_waits_for_the_file_of_another() {
     for number in 1..2 * MOST_KNOWN {
         assert!(gate.turn(key("ann", number)).try_lock().is_ok(), "{number}");
     }
-    assert!(gate.turn(key("ann", 0)).try_lock().is_err(), "what is in use is not forgotten");
+    assert!(
+        gate.turn(key("ann", 0)).try_lock().is_err(),
+        "what is in use is not forgotten"
+    );
     assert!(gate.known.lock().len() <= MOST_KNOWN);
 }

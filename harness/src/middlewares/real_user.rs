@@ -10,7 +10,11 @@ use crate::tools::builtins::ASK_CLARIFICATION;
 pub fn is_real_user_message(message: &Message) -> bool {
     message.is_human()
         && message.name.as_deref() != Some("summary")
-        && (!message.flag(kwargs::HIDE_FROM_UI) || message.additional_kwargs.get(kwargs::HUMAN_INPUT_RESPONSE).is_some_and(is_response))
+        && (!message.flag(kwargs::HIDE_FROM_UI)
+            || message
+                .additional_kwargs
+                .get(kwargs::HUMAN_INPUT_RESPONSE)
+                .is_some_and(is_response))
 }
 
 /// Whether a person's message answers a question of the agent, so that what was asked for `before` goes on.
@@ -18,17 +22,32 @@ pub(super) fn answers_agent(message: &Message, before: &[&Message]) -> bool {
     let is_result = |message: &&&Message| matches!(message.kind, MessageKind::Tool { .. });
     let asked = || {
         let last = before.iter().rev().find(|message| !is_result(message))?;
-        Some(last.tool_calls().iter().any(|call| call.name == ASK_CLARIFICATION))
+        Some(
+            last.tool_calls()
+                .iter()
+                .any(|call| call.name == ASK_CLARIFICATION),
+        )
     };
-    message.additional_kwargs.get(kwargs::HUMAN_INPUT_RESPONSE).is_some_and(is_response) || asked().unwrap_or(false)
+    message
+        .additional_kwargs
+        .get(kwargs::HUMAN_INPUT_RESPONSE)
+        .is_some_and(is_response)
+        || asked().unwrap_or(false)
 }
 
 /// `{version: 1, kind: "human_input_response", source, request_id, response_kind, value, option_id?}`, texts not empty.
 fn is_response(value: &Value) -> bool {
-    let text = |key: &str| value.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());
+    let text = |key: &str| {
+        value
+            .get(key)
+            .and_then(Value::as_str)
+            .filter(|text| !text.is_empty())
+    };
     let kind = text("response_kind");
     value.get("version") == Some(&Value::from(1))
         && text("kind") == Some("human_input_response")
-        && ["source", "request_id", "value"].into_iter().all(|key| text(key).is_some())
+        && ["source", "request_id", "value"]
+            .into_iter()
+            .all(|key| text(key).is_some())
         && (kind == Some("text") || (kind == Some("option") && text("option_id").is_some()))
 }

@@ -20,7 +20,14 @@ use crate::tools::{ToolContext, ToolError, ToolOutput, ToolRegistry};
 
 /// Tools that bring text which anybody may have written: a subagent repeats what it has read, a catalog what servers say of their
 /// tools.
-const FOREIGN: [&str; 6] = ["web_fetch", "web_search", "image_search", "web_capture", TASK, TOOL_SEARCH];
+const FOREIGN: [&str; 6] = [
+    "web_fetch",
+    "web_search",
+    "image_search",
+    "web_capture",
+    TASK,
+    TOOL_SEARCH,
+];
 /// The block that the framework puts before a user's text.
 const UPLOADS: (&str, &str) = ("<current_uploads>", "</current_uploads>");
 
@@ -41,8 +48,17 @@ impl Middleware for InputSanitizationMiddleware {
         Hooks::WRAP_MODEL
     }
 
-    async fn wrap_model_call(&self, mut request: ModelRequest, _ctx: &RunContext, next: ModelNext<'_>) -> Result<Message, ModelError> {
-        for message in request.messages.iter_mut().filter(|message| is_real_user_message(message)) {
+    async fn wrap_model_call(
+        &self,
+        mut request: ModelRequest,
+        _ctx: &RunContext,
+        next: ModelNext<'_>,
+    ) -> Result<Message, ModelError> {
+        for message in request
+            .messages
+            .iter_mut()
+            .filter(|message| is_real_user_message(message))
+        {
             *message = message.framed(framed).clone();
         }
         next.run(request).await
@@ -58,7 +74,9 @@ pub struct ToolResultSanitizationMiddleware {
 impl ToolResultSanitizationMiddleware {
     /// For an agent with these tools.
     pub fn new(tools: &ToolRegistry) -> Self {
-        Self { foreign: tools.foreign().map(str::to_owned).collect() }
+        Self {
+            foreign: tools.foreign().map(str::to_owned).collect(),
+        }
     }
 }
 
@@ -72,7 +90,12 @@ impl Middleware for ToolResultSanitizationMiddleware {
         Hooks::WRAP_TOOL
     }
 
-    async fn wrap_tool_call(&self, call: &ToolCall, ctx: &ToolContext, next: ToolNext<'_>) -> Result<ToolOutput, ToolError> {
+    async fn wrap_tool_call(
+        &self,
+        call: &ToolCall,
+        ctx: &ToolContext,
+        next: ToolNext<'_>,
+    ) -> Result<ToolOutput, ToolError> {
         let mut output = next.run(call, ctx).await?;
         if FOREIGN.contains(&call.name.as_str()) || self.foreign.contains(&call.name) {
             output.content = harmless(output.content);
@@ -90,8 +113,13 @@ fn framed(message: &Message) -> Message {
     if text.trim().is_empty() {
         return message.clone();
     }
-    let original = message.additional_kwargs.get(kwargs::ORIGINAL_USER_CONTENT).and_then(Value::as_str);
-    let (block, own) = match original.and_then(|original| text.strip_suffix(original).map(|block| (block, original))) {
+    let original = message
+        .additional_kwargs
+        .get(kwargs::ORIGINAL_USER_CONTENT)
+        .and_then(Value::as_str);
+    let (block, own) = match original
+        .and_then(|original| text.strip_suffix(original).map(|block| (block, original)))
+    {
         Some((block, own)) if is_uploads(block) => (block.trim_end(), own),
         _ => ("", text.as_ref()),
     };
@@ -124,7 +152,11 @@ fn harmless(content: Content) -> Content {
         Content::Text(text) => Content::Text(safe(text)),
         Content::Blocks(mut blocks) => {
             for block in &mut blocks {
-                let text = if block.is_string() { Some(block) } else { block.get_mut("text") };
+                let text = if block.is_string() {
+                    Some(block)
+                } else {
+                    block.get_mut("text")
+                };
                 if let Some(Value::String(text)) = text {
                     *text = safe(std::mem::take(text));
                 }

@@ -74,11 +74,14 @@ impl SkillsMiddleware {
                 call.name
             ));
         }
-        let path = skill_path_of(call).filter(|_| call.name == READ && self.choice != SkillChoice::All)?;
+        let path =
+            skill_path_of(call).filter(|_| call.name == READ && self.choice != SkillChoice::All)?;
         let is_own = |skills: Vec<Skill>| skills.iter().any(|skill| skill.holds(&path));
         match self.usable(ctx).await.is_ok_and(is_own) {
             true => None,
-            false => Some(format!("Error: {path} belongs to none of your skills. Work by those that you were told of, or without.")),
+            false => Some(format!(
+                "Error: {path} belongs to none of your skills. Work by those that you were told of, or without."
+            )),
         }
     }
 
@@ -90,9 +93,18 @@ impl SkillsMiddleware {
         };
         let skills = self.usable(ctx).await.map_err(unreadable)?;
         let Some(skill) = skills.iter().find(|skill| skill.name() == name) else {
-            let names: Vec<String> = skills.iter().map(|skill| format!("`/{}`", skill.name())).collect();
-            let offer = if names.is_empty() { "there are none".to_owned() } else { format!("there are {}", names.join(", ")) };
-            return Err(format!("There is no skill `{name}` that I can use; {offer}."));
+            let names: Vec<String> = skills
+                .iter()
+                .map(|skill| format!("`/{}`", skill.name()))
+                .collect();
+            let offer = if names.is_empty() {
+                "there are none".to_owned()
+            } else {
+                format!("there are {}", names.join(", "))
+            };
+            return Err(format!(
+                "There is no skill `{name}` that I can use; {offer}."
+            ));
         };
         let text = self.skills.text(skill).await.map_err(unreadable)?;
         Ok(block(skill, &text))
@@ -109,7 +121,12 @@ impl Middleware for SkillsMiddleware {
         Hooks::WRAP_MODEL | Hooks::WRAP_TOOL
     }
 
-    async fn wrap_model_call(&self, mut request: ModelRequest, ctx: &RunContext, next: ModelNext<'_>) -> Result<Message, ModelError> {
+    async fn wrap_model_call(
+        &self,
+        mut request: ModelRequest,
+        ctx: &RunContext,
+        next: ModelNext<'_>,
+    ) -> Result<Message, ModelError> {
         let at_work = at_work(&request.messages.iter().collect::<Vec<_>>());
         if let AtWork::Called { name, at } = &at_work {
             match self.instructions(name, ctx).await {
@@ -122,12 +139,22 @@ impl Middleware for SkillsMiddleware {
         }
         let policy = self.policy(&at_work, ctx).await;
         if policy != ToolPolicy::Any {
-            request.tools = request.tools.iter().filter(|tool| policy.allows(&tool.name)).cloned().collect();
+            request.tools = request
+                .tools
+                .iter()
+                .filter(|tool| policy.allows(&tool.name))
+                .cloned()
+                .collect();
         }
         next.run(request).await
     }
 
-    async fn wrap_tool_call(&self, call: &ToolCall, ctx: &ToolContext, next: ToolNext<'_>) -> Result<ToolOutput, ToolError> {
+    async fn wrap_tool_call(
+        &self,
+        call: &ToolCall,
+        ctx: &ToolContext,
+        next: ToolNext<'_>,
+    ) -> Result<ToolOutput, ToolError> {
         // What the model saw when it made the call decided what it was offered.
         let at_work = at_work(&View::of(&ctx.state).told().collect::<Vec<_>>());
         match self.refusal(call, &at_work, &ctx.run).await {
@@ -143,9 +170,17 @@ impl Middleware for SkillsMiddleware {
 /// What happened since the user last asked for something. A message that calls for a skill counts more than what was read since.
 fn at_work(messages: &[&Message]) -> AtWork {
     let mut since = messages;
-    for (at, message) in messages.iter().enumerate().rev().filter(|(_, message)| is_real_user_message(message)) {
+    for (at, message) in messages
+        .iter()
+        .enumerate()
+        .rev()
+        .filter(|(_, message)| is_real_user_message(message))
+    {
         if let Some(called) = Activation::read(&user_text(message)) {
-            return AtWork::Called { name: called.name.to_owned(), at };
+            return AtWork::Called {
+                name: called.name.to_owned(),
+                at,
+            };
         }
         since = &messages[at..];
         if !answers_agent(message, &messages[..at]) {
@@ -154,15 +189,29 @@ fn at_work(messages: &[&Message]) -> AtWork {
     }
     let was_read = |call: &&ToolCall| {
         let is_result = |message: &&&Message| message.tool_call_id() == Some(call.id.as_str());
-        call.name == READ && since.iter().find(is_result).is_some_and(|result| is_success(result))
+        call.name == READ
+            && since
+                .iter()
+                .find(is_result)
+                .is_some_and(|result| is_success(result))
     };
     let calls = since.iter().flat_map(|message| message.tool_calls());
     let read: Vec<VirtualPath> = calls.filter(was_read).filter_map(skill_file_of).collect();
-    if read.is_empty() { AtWork::Nothing } else { AtWork::Read(read) }
+    if read.is_empty() {
+        AtWork::Nothing
+    } else {
+        AtWork::Read(read)
+    }
 }
 
 fn is_success(result: &Message) -> bool {
-    matches!(result.kind, MessageKind::Tool { status: ToolStatus::Success, .. })
+    matches!(
+        result.kind,
+        MessageKind::Tool {
+            status: ToolStatus::Success,
+            ..
+        }
+    )
 }
 
 /// The skill's own file that a call reads.
@@ -179,8 +228,14 @@ fn skill_path_of(call: &ToolCall) -> Option<VirtualPath> {
 fn policy_of(at_work: &AtWork, skills: &[Skill]) -> ToolPolicy {
     match at_work {
         AtWork::Nothing => ToolPolicy::Any,
-        AtWork::Called { name, .. } => ToolPolicy::of([skills.iter().find(|skill| skill.name() == name)]),
-        AtWork::Read(paths) => ToolPolicy::of(paths.iter().map(|path| skills.iter().find(|skill| skill.holds(path)))),
+        AtWork::Called { name, .. } => {
+            ToolPolicy::of([skills.iter().find(|skill| skill.name() == name)])
+        }
+        AtWork::Read(paths) => ToolPolicy::of(
+            paths
+                .iter()
+                .map(|path| skills.iter().find(|skill| skill.holds(path))),
+        ),
     }
 }
 
@@ -195,10 +250,14 @@ fn block(skill: &Skill, text: &str) -> String {
 
 /// The message that stands before the one that calls.
 fn activation(text: &str, called_by: &Message) -> Message {
-    let id = called_by.id.as_deref().map(|id| format!("{id}__slash_activation"));
+    let id = called_by
+        .id
+        .as_deref()
+        .map(|id| format!("{id}__slash_activation"));
     Message::human(text).with(|body| {
         body.id = id;
-        body.additional_kwargs.insert(kwargs::HIDE_FROM_UI.to_owned(), Value::Bool(true));
+        body.additional_kwargs
+            .insert(kwargs::HIDE_FROM_UI.to_owned(), Value::Bool(true));
     })
 }
 

@@ -6,7 +6,11 @@ use super::*;
 use crate::tools::builtins::ASK_CLARIFICATION;
 
 fn read_call(id: &str, path: &str) -> ToolCall {
-    ToolCall::new(id, READ, json!({ "path": path }).as_object().cloned().unwrap())
+    ToolCall::new(
+        id,
+        READ,
+        json!({ "path": path }).as_object().cloned().unwrap(),
+    )
 }
 
 fn calling(call: &ToolCall) -> Message {
@@ -28,10 +32,21 @@ fn path(text: &str) -> VirtualPath {
 #[test]
 fn the_users_last_message_decides() {
     let hidden = Message::human("/deep-research hidden").with(|body| {
-        body.additional_kwargs.insert(kwargs::HIDE_FROM_UI.to_owned(), true.into());
+        body.additional_kwargs
+            .insert(kwargs::HIDE_FROM_UI.to_owned(), true.into());
     });
-    let messages = [Message::human("/deep-research the moon"), Message::ai("done"), hidden];
-    assert_eq!(said(&messages), AtWork::Called { name: "deep-research".to_owned(), at: 0 });
+    let messages = [
+        Message::human("/deep-research the moon"),
+        Message::ai("done"),
+        hidden,
+    ];
+    assert_eq!(
+        said(&messages),
+        AtWork::Called {
+            name: "deep-research".to_owned(),
+            at: 0
+        }
+    );
     let later = [&messages[..], &[Message::human("thanks")]].concat();
     assert_eq!(said(&later), AtWork::Nothing);
     assert_eq!(said(&[]), AtWork::Nothing);
@@ -59,26 +74,52 @@ fn a_skill_is_at_work_from_where_its_file_was_read() {
         calling(&read_call("4", "/mnt/user-data/workspace/SKILL.md")),
     ];
     assert_eq!(said(&messages), AtWork::Read(vec![path(file)]));
-    assert_eq!(said(&messages[..4]), AtWork::Nothing, "a call without its result has shown nothing");
+    assert_eq!(
+        said(&messages[..4]),
+        AtWork::Nothing,
+        "a call without its result has shown nothing"
+    );
 }
 
 #[test]
 fn an_answer_to_the_agent_goes_on_with_what_was_asked() {
     let ask = ToolCall::new("q", ASK_CLARIFICATION, serde_json::Map::new());
-    let called = AtWork::Called { name: "deep-research".to_owned(), at: 0 };
-    let question = [Message::human("/deep-research it"), calling(&ask), Message::tool(&ask, "what?", ToolStatus::Success)];
+    let called = AtWork::Called {
+        name: "deep-research".to_owned(),
+        at: 0,
+    };
+    let question = [
+        Message::human("/deep-research it"),
+        calling(&ask),
+        Message::tool(&ask, "what?", ToolStatus::Success),
+    ];
     let typed = [&question[..], &[Message::human("the moon")]].concat();
     assert_eq!(said(&typed), called);
     let response = json!({"version": 1, "kind": "human_input_response", "source": "ask_clarification", "request_id": "r",
         "response_kind": "text", "value": "the moon"});
     let card = Message::human("the moon").with(|body| {
-        body.additional_kwargs.insert(kwargs::HUMAN_INPUT_RESPONSE.to_owned(), response);
+        body.additional_kwargs
+            .insert(kwargs::HUMAN_INPUT_RESPONSE.to_owned(), response);
     });
-    assert_eq!(said(&[&question[..], &[Message::ai("well"), card]].concat()), called);
-    let again = [&typed[..], &question[1..], &[Message::human("the far side")]].concat();
+    assert_eq!(
+        said(&[&question[..], &[Message::ai("well"), card]].concat()),
+        called
+    );
+    let again = [
+        &typed[..],
+        &question[1..],
+        &[Message::human("the far side")],
+    ]
+    .concat();
     assert_eq!(said(&again), called, "however often it asks");
     let other = [&question[..], &[Message::human("/slides instead")]].concat();
-    assert_eq!(said(&other), AtWork::Called { name: "slides".to_owned(), at: 3 });
+    assert_eq!(
+        said(&other),
+        AtWork::Called {
+            name: "slides".to_owned(),
+            at: 3
+        }
+    );
     let done = [&typed[..], &[Message::ai("done"), Message::human("thanks")]].concat();
     assert_eq!(said(&done), AtWork::Nothing);
 }

@@ -18,8 +18,17 @@ pub struct MiddlewareStack {
 impl MiddlewareStack {
     /// A stack of these, in this order.
     pub fn new(all: Vec<Arc<dyn Middleware>>) -> Self {
-        let with = |hook| all.iter().filter(|middleware| middleware.hooks().has(hook)).cloned().collect();
-        Self { around_model: with(Hooks::WRAP_MODEL), around_tools: with(Hooks::WRAP_TOOL), all }
+        let with = |hook| {
+            all.iter()
+                .filter(|middleware| middleware.hooks().has(hook))
+                .cloned()
+                .collect()
+        };
+        Self {
+            around_model: with(Hooks::WRAP_MODEL),
+            around_tools: with(Hooks::WRAP_TOOL),
+            all,
+        }
     }
 
     /// The middlewares, the first outermost.
@@ -29,7 +38,9 @@ impl MiddlewareStack {
 
     /// The places in the stack whose middlewares have a hook in `phase`, in the order in which the hooks run.
     pub fn hooked(&self, phase: Phase) -> Vec<usize> {
-        let mut places: Vec<usize> = (0..self.all.len()).filter(|&at| self.all[at].hooks().has(phase.hook())).collect();
+        let mut places: Vec<usize> = (0..self.all.len())
+            .filter(|&at| self.all[at].hooks().has(phase.hook()))
+            .collect();
         if phase.is_reversed() {
             places.reverse();
         }
@@ -42,7 +53,13 @@ impl MiddlewareStack {
     }
 
     /// Runs one hook.
-    pub async fn hook(&self, phase: Phase, at: usize, state: &ThreadState, ctx: &RunContext) -> HookResult {
+    pub async fn hook(
+        &self,
+        phase: Phase,
+        at: usize,
+        state: &ThreadState,
+        ctx: &RunContext,
+    ) -> HookResult {
         let middleware = &self.all[at];
         match phase {
             Phase::BeforeAgent => middleware.before_agent(state, ctx).await,

@@ -36,8 +36,11 @@ impl TaskLimits {
     pub fn read(options: &Map<String, Value>) -> Self {
         let option = |key: &str| options.get(key).and_then(Value::as_u64);
         Self {
-            at_once: option("max_concurrent_subagents").unwrap_or(USUALLY_AT_ONCE).clamp(1, MOST_AT_ONCE) as usize,
-            in_a_run: option("max_total_subagents").map(|total| total.clamp(1, MOST_IN_A_RUN) as usize),
+            at_once: option("max_concurrent_subagents")
+                .unwrap_or(USUALLY_AT_ONCE)
+                .clamp(1, MOST_AT_ONCE) as usize,
+            in_a_run: option("max_total_subagents")
+                .map(|total| total.clamp(1, MOST_IN_A_RUN) as usize),
         }
     }
 }
@@ -61,14 +64,26 @@ impl Middleware for SubagentLimitMiddleware {
 
     async fn after_model(&self, state: &ThreadState, ctx: &RunContext) -> HookResult {
         let limits = TaskLimits::read(&ctx.options);
-        Ok(limited(of_run(state.messages()), limits.at_once, limits.in_a_run.unwrap_or(self.max_total)))
+        Ok(limited(
+            of_run(state.messages()),
+            limits.at_once,
+            limits.in_a_run.unwrap_or(self.max_total),
+        ))
     }
 }
 
 /// What becomes of the last answer's calls, after those of the answers before it.
 fn limited(run: &[Message], at_once: usize, total: usize) -> HookOutcome {
-    let Some(answer) = last_answer(run) else { return HookOutcome::default() };
-    let tasks = |message: &Message| message.tool_calls().iter().filter(|call| call.name == TASK).count();
+    let Some(answer) = last_answer(run) else {
+        return HookOutcome::default();
+    };
+    let tasks = |message: &Message| {
+        message
+            .tool_calls()
+            .iter()
+            .filter(|call| call.name == TASK)
+            .count()
+    };
     let asked = tasks(answer);
     let used = run.iter().map(tasks).sum::<usize>() - asked;
     let left = total.saturating_sub(used);
@@ -87,7 +102,10 @@ fn limited(run: &[Message], at_once: usize, total: usize) -> HookOutcome {
         return StateUpdate::messages([cut]).into();
     }
     cut = cut.with(|body| append(&mut body.content, USED_UP));
-    HookOutcome { stop_reason: Some(SUBAGENT_LIMIT_CAPPED.to_owned()), ..StateUpdate::messages([cut]).into() }
+    HookOutcome {
+        stop_reason: Some(SUBAGENT_LIMIT_CAPPED.to_owned()),
+        ..StateUpdate::messages([cut]).into()
+    }
 }
 
 #[cfg(test)]
@@ -100,20 +118,34 @@ mod tests {
     fn answer(calls: &[&str]) -> Message {
         Message::ai("on it").with(|body| {
             if let MessageKind::Ai { tool_calls, .. } = &mut body.kind {
-                *tool_calls = calls.iter().enumerate().map(|(at, name)| ToolCall::new(format!("c{at}"), *name, Map::new())).collect();
+                *tool_calls = calls
+                    .iter()
+                    .enumerate()
+                    .map(|(at, name)| ToolCall::new(format!("c{at}"), *name, Map::new()))
+                    .collect();
             }
         })
     }
 
     fn names(outcome: &HookOutcome) -> Vec<&str> {
-        outcome.update.messages[0].tool_calls().iter().map(|call| call.name.as_str()).collect()
+        outcome.update.messages[0]
+            .tool_calls()
+            .iter()
+            .map(|call| call.name.as_str())
+            .collect()
     }
 
     #[test]
     fn calls_beyond_the_limits_go_and_others_stay() {
         let five = answer(&["task", "ls", "task", "task", "task", "task"]);
-        assert_eq!(names(&limited(std::slice::from_ref(&five), 3, 6)), ["task", "ls", "task", "task"]);
-        assert_eq!(limited(&[answer(&["task", "task", "task"])], 3, 6), HookOutcome::default());
+        assert_eq!(
+            names(&limited(std::slice::from_ref(&five), 3, 6)),
+            ["task", "ls", "task", "task"]
+        );
+        assert_eq!(
+            limited(&[answer(&["task", "task", "task"])], 3, 6),
+            HookOutcome::default()
+        );
         let second = limited(&[answer(&["task"; 3]), answer(&["task"; 3])], 3, 5);
         assert_eq!((names(&second).len(), second.stop_reason), (2, None));
     }
@@ -121,10 +153,25 @@ mod tests {
     #[test]
     fn options_are_held_within_bounds() {
         let read = |options: Value| TaskLimits::read(options.as_object().unwrap());
-        assert_eq!(read(json!({})), TaskLimits { at_once: 3, in_a_run: None });
+        assert_eq!(
+            read(json!({})),
+            TaskLimits {
+                at_once: 3,
+                in_a_run: None
+            }
+        );
         let far = read(json!({"max_concurrent_subagents": 99, "max_total_subagents": 0}));
-        assert_eq!(far, TaskLimits { at_once: 4, in_a_run: Some(1) });
-        assert_eq!(read(json!({"max_concurrent_subagents": "2", "max_total_subagents": -1})), read(json!({})));
+        assert_eq!(
+            far,
+            TaskLimits {
+                at_once: 4,
+                in_a_run: Some(1)
+            }
+        );
+        assert_eq!(
+            read(json!({"max_concurrent_subagents": "2", "max_total_subagents": -1})),
+            read(json!({}))
+        );
     }
 
     #[test]
@@ -132,6 +179,11 @@ mod tests {
         let done = limited(&[answer(&["task"; 3]), answer(&["task"])], 3, 3);
         assert!(names(&done).is_empty());
         assert_eq!(done.stop_reason.as_deref(), Some("subagent_limit_capped"));
-        assert!(done.update.messages[0].content.text().ends_with("were left out."));
+        assert!(
+            done.update.messages[0]
+                .content
+                .text()
+                .ends_with("were left out.")
+        );
     }
 }

@@ -31,9 +31,15 @@ impl Middleware for ThreadDataMiddleware {
         let is_complete = message.additional_kwargs.get(kwargs::RUN_ID) == Some(&run_id);
         (message.is_human() && !is_complete).then(|| {
             message.with(|body| {
-                body.name = body.name.take().filter(|name| !name.is_empty()).or_else(|| Some(USER_INPUT.to_owned()));
-                body.additional_kwargs.insert(kwargs::RUN_ID.to_owned(), run_id);
-                body.additional_kwargs.insert(kwargs::TIMESTAMP.to_owned(), Value::String(iso(facts.now)));
+                body.name = body
+                    .name
+                    .take()
+                    .filter(|name| !name.is_empty())
+                    .or_else(|| Some(USER_INPUT.to_owned()));
+                body.additional_kwargs
+                    .insert(kwargs::RUN_ID.to_owned(), run_id);
+                body.additional_kwargs
+                    .insert(kwargs::TIMESTAMP.to_owned(), Value::String(iso(facts.now)));
             })
         })
     }
@@ -49,8 +55,14 @@ impl Middleware for ThreadDataMiddleware {
             update = update.and("thread_data", places);
         }
         if let Some(last) = state.messages().last().filter(|message| message.is_human()) {
-            let facts = InputFacts { run_id: ctx.run_id.clone(), now: ctx.clock.now() };
-            update.messages.push(self.complete_input(last, &facts).unwrap_or_else(|| last.clone()));
+            let facts = InputFacts {
+                run_id: ctx.run_id.clone(),
+                now: ctx.clock.now(),
+            };
+            update.messages.push(
+                self.complete_input(last, &facts)
+                    .unwrap_or_else(|| last.clone()),
+            );
         }
         Ok(update.into())
     }

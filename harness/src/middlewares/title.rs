@@ -52,23 +52,51 @@ impl TitleMiddleware {
     /// Titles of this size, cut from the question.
     pub fn new(config: &TitleConfig) -> Self {
         let size = |limit: u32| usize::try_from(limit).unwrap_or(usize::MAX).max(1);
-        Self { max_words: size(config.max_words), max_chars: size(config.max_chars), writer: None }
+        Self {
+            max_words: size(config.max_words),
+            max_chars: size(config.max_chars),
+            writer: None,
+        }
     }
 
     /// The same, by a model where the configuration names one.
     pub fn with_models(config: &TitleConfig, models: AsideModels) -> Self {
-        let template = || config.prompt_template.clone().unwrap_or_else(|| TEMPLATE.to_owned());
-        let writer = config.model_name.clone().map(|model| Writer { models, model, template: template() });
-        Self { writer, ..Self::new(config) }
+        let template = || {
+            config
+                .prompt_template
+                .clone()
+                .unwrap_or_else(|| TEMPLATE.to_owned())
+        };
+        let writer = config.model_name.clone().map(|model| Writer {
+            models,
+            model,
+            template: template(),
+        });
+        Self {
+            writer,
+            ..Self::new(config)
+        }
     }
 
     /// A model's title in the place of one that was cut from the question; that one when no model has a better one.
     async fn better(&self, cut: StateUpdate, state: &ThreadState, ctx: &RunContext) -> StateUpdate {
-        let Some(writer) = self.writer.as_ref().filter(|_| !cut.is_empty()) else { return cut };
-        let question =
-            Question { models: vec![&writer.model], system: SYSTEM, prompt: self.prompt(&writer.template, state.messages()), limit: LIMIT };
-        let answer = writer.models.ask(&question, Asker::within(ctx, CALLER)).await;
-        let title = answer.ok().map(|answer| self.normalized(&answer.text)).filter(|title| !title.is_empty());
+        let Some(writer) = self.writer.as_ref().filter(|_| !cut.is_empty()) else {
+            return cut;
+        };
+        let question = Question {
+            models: vec![&writer.model],
+            system: SYSTEM,
+            prompt: self.prompt(&writer.template, state.messages()),
+            limit: LIMIT,
+        };
+        let answer = writer
+            .models
+            .ask(&question, Asker::within(ctx, CALLER))
+            .await;
+        let title = answer
+            .ok()
+            .map(|answer| self.normalized(&answer.text))
+            .filter(|title| !title.is_empty());
         title.map_or(cut, |title| StateUpdate::channel("title", title.into()))
     }
 
@@ -77,25 +105,52 @@ impl TitleMiddleware {
             let text: String = text.chars().take(MOST_LETTERS).collect();
             escaped(&text)
         };
-        let question = messages.iter().find(|message| is_real_user_message(message)).map(user_text).unwrap_or_default();
-        let answers = messages.iter().filter(|message| message.is_ai()).map(|message| message.content.text());
-        let answer = answers.map(|text| visible(&text).to_owned()).find(|text| !text.is_empty()).unwrap_or_default();
+        let question = messages
+            .iter()
+            .find(|message| is_real_user_message(message))
+            .map(user_text)
+            .unwrap_or_default();
+        let answers = messages
+            .iter()
+            .filter(|message| message.is_ai())
+            .map(|message| message.content.text());
+        let answer = answers
+            .map(|text| visible(&text).to_owned())
+            .find(|text| !text.is_empty())
+            .unwrap_or_default();
         // What people wrote is filled in last, for it may hold the names of places.
-        let (before, behind) = template.split_once("{assistant_msg}").unwrap_or((template, ""));
-        let fill = |part: &str| part.replace("{max_words}", &self.max_words.to_string()).replace("{user_msg}", &shown(question.clone()));
-        let answer = if template.contains("{assistant_msg}") { shown(answer) } else { String::new() };
+        let (before, behind) = template
+            .split_once("{assistant_msg}")
+            .unwrap_or((template, ""));
+        let fill = |part: &str| {
+            part.replace("{max_words}", &self.max_words.to_string())
+                .replace("{user_msg}", &shown(question.clone()))
+        };
+        let answer = if template.contains("{assistant_msg}") {
+            shown(answer)
+        } else {
+            String::new()
+        };
         format!("{}{answer}{}", fill(before), fill(behind))
     }
 
     /// One line without quotes, at most as long as titles are.
     fn normalized(&self, answer: &str) -> String {
         let line = one_line(answer);
-        let bare = line.trim_matches(|letter| matches!(letter, '"' | '\'' | '`' | '“' | '”' | '„' | '«' | '»' | ' '));
-        bare.chars().take(self.max_chars).collect::<String>().trim_end().to_owned()
+        let bare = line.trim_matches(|letter| {
+            matches!(letter, '"' | '\'' | '`' | '“' | '”' | '„' | '«' | '»' | ' ')
+        });
+        bare.chars()
+            .take(self.max_chars)
+            .collect::<String>()
+            .trim_end()
+            .to_owned()
     }
 
     fn title_of(&self, messages: &[Message], answers: usize) -> Option<String> {
-        let mut users = messages.iter().filter(|message| is_real_user_message(message));
+        let mut users = messages
+            .iter()
+            .filter(|message| is_real_user_message(message));
         let first = users.next()?;
         (users.next().is_none() && answers > 0).then(|| self.cut(&user_text(first)))
     }
@@ -105,7 +160,11 @@ impl TitleMiddleware {
     fn cut(&self, text: &str) -> String {
         let short = self.max_chars.min(MAX_LOCAL_CHARS);
         let is_whole = text.chars().nth(short).is_none();
-        let kept = if is_whole { short } else { short.min(self.max_chars.saturating_sub(ELLIPSIS.len())) };
+        let kept = if is_whole {
+            short
+        } else {
+            short.min(self.max_chars.saturating_sub(ELLIPSIS.len()))
+        };
         let line = one_line(&text.chars().take(kept).collect::<String>());
         match line.is_empty() {
             true => NO_TEXT.to_owned(),
@@ -118,9 +177,16 @@ impl TitleMiddleware {
         if state.title().is_some() {
             return StateUpdate::default();
         }
-        let answers = state.messages().iter().filter(|message| message.is_ai()).count() + more_answers;
+        let answers = state
+            .messages()
+            .iter()
+            .filter(|message| message.is_ai())
+            .count()
+            + more_answers;
         let title = self.title_of(state.messages(), answers);
-        title.map(|title| StateUpdate::channel("title", title.into())).unwrap_or_default()
+        title
+            .map(|title| StateUpdate::channel("title", title.into()))
+            .unwrap_or_default()
     }
 }
 

@@ -22,8 +22,7 @@ const OPEN_MARKS: [&str; 2] = ["- [ ] ", "- [~] "];
 /// How often an agent is sent back to its work in one run.
 const MOST_REMINDERS: usize = 2;
 /// What the model reads when it wrote several lists at once.
-const ONE_AT_A_TIME: &str =
-    "Error: only one call of write_todos can be made at a time, since each replaces the whole list; none of them was made. Call it once.";
+const ONE_AT_A_TIME: &str = "Error: only one call of write_todos can be made at a time, since each replaces the whole list; none of them was made. Call it once.";
 
 /// The rules of the todo list.
 #[derive(Debug, Clone, Copy, Default)]
@@ -43,18 +42,29 @@ impl Middleware for TodoMiddleware {
     async fn before_model(&self, state: &ThreadState, _ctx: &RunContext) -> HookResult {
         let todos = todos_of(state);
         if !has_open(&todos)
-            || View::of(state).kept().iter().any(|message| is_reminder(message) || message.tool_calls().iter().any(is_write))
+            || View::of(state)
+                .kept()
+                .iter()
+                .any(|message| is_reminder(message) || message.tool_calls().iter().any(is_write))
         {
             return Ok(HookOutcome::default());
         }
-        let text =
-            format!("Your todo list is no longer in the conversation. It stands like this; keep it up to date:\n{}", rendered(&todos));
+        let text = format!(
+            "Your todo list is no longer in the conversation. It stands like this; keep it up to date:\n{}",
+            rendered(&todos)
+        );
         Ok(StateUpdate::messages([reminder(REMINDER, &text)]).into())
     }
 
     /// A final answer is the last thing a model is asked about only when [`after_model`](Middleware::after_model) sent it back.
-    async fn wrap_model_call(&self, mut request: ModelRequest, _ctx: &RunContext, next: ModelNext<'_>) -> Result<Message, ModelError> {
-        let said = |message: &Message| is_final(message) && !message.content.text().trim().is_empty();
+    async fn wrap_model_call(
+        &self,
+        mut request: ModelRequest,
+        _ctx: &RunContext,
+        next: ModelNext<'_>,
+    ) -> Result<Message, ModelError> {
+        let said =
+            |message: &Message| is_final(message) && !message.content.text().trim().is_empty();
         if request.messages.last().is_some_and(said)
             && let Some(open) = open_in(&request.messages)
         {
@@ -69,10 +79,18 @@ impl Middleware for TodoMiddleware {
 
     async fn after_model(&self, state: &ThreadState, _ctx: &RunContext) -> HookResult {
         let run = of_run(state.messages());
-        let Some(answer) = last_answer(run) else { return Ok(HookOutcome::default()) };
-        let writes: Vec<&ToolCall> = answer.tool_calls().iter().filter(|call| is_write(call)).collect();
+        let Some(answer) = last_answer(run) else {
+            return Ok(HookOutcome::default());
+        };
+        let writes: Vec<&ToolCall> = answer
+            .tool_calls()
+            .iter()
+            .filter(|call| is_write(call))
+            .collect();
         if writes.len() > 1 {
-            let refusals = writes.into_iter().map(|call| Message::tool(call, ONE_AT_A_TIME, ToolStatus::Error));
+            let refusals = writes
+                .into_iter()
+                .map(|call| Message::tool(call, ONE_AT_A_TIME, ToolStatus::Error));
             return Ok(StateUpdate::messages(refusals).into());
         }
         let answered = run.iter().filter(|message| is_final(message)).count();
@@ -89,7 +107,10 @@ fn is_write(call: &ToolCall) -> bool {
 
 /// The thread's list; a client may have written anything there.
 fn todos_of(state: &ThreadState) -> Vec<Todo> {
-    state.channel(TODOS).and_then(|list| Vec::deserialize(list).ok()).unwrap_or_default()
+    state
+        .channel(TODOS)
+        .and_then(|list| Vec::deserialize(list).ok())
+        .unwrap_or_default()
 }
 
 fn is_reminder(message: &Message) -> bool {
@@ -98,16 +119,29 @@ fn is_reminder(message: &Message) -> bool {
 
 /// What is open on the list as the conversation shows it last, written by the model or brought back; `None` where nothing is.
 fn open_in(messages: &[Message]) -> Option<String> {
-    let list = messages.iter().rev().find_map(|message| match message.tool_calls().iter().find(|call| is_write(call)) {
-        Some(call) => Some(rendered(&call.args.get("todos").and_then(|todos| Vec::deserialize(todos).ok()).unwrap_or_default())),
-        None => is_reminder(message).then(|| message.content.text()),
+    let list = messages.iter().rev().find_map(|message| {
+        match message.tool_calls().iter().find(|call| is_write(call)) {
+            Some(call) => Some(rendered(
+                &call
+                    .args
+                    .get("todos")
+                    .and_then(|todos| Vec::deserialize(todos).ok())
+                    .unwrap_or_default(),
+            )),
+            None => is_reminder(message).then(|| message.content.text()),
+        }
     })?;
-    let open: Vec<&str> = list.lines().filter(|line| OPEN_MARKS.iter().any(|mark| line.starts_with(mark))).collect();
+    let open: Vec<&str> = list
+        .lines()
+        .filter(|line| OPEN_MARKS.iter().any(|mark| line.starts_with(mark)))
+        .collect();
     (!open.is_empty()).then(|| open.join("\n"))
 }
 
 fn has_open(todos: &[Todo]) -> bool {
-    todos.iter().any(|todo| todo.status != TodoStatus::Completed)
+    todos
+        .iter()
+        .any(|todo| todo.status != TodoStatus::Completed)
 }
 
 /// A line for each point.
@@ -118,7 +152,10 @@ fn rendered(todos: &[Todo]) -> String {
             TodoStatus::InProgress => OPEN_MARKS[1],
             TodoStatus::Completed => "- [x] ",
         };
-        format!("{mark}{}", super::framework_tags::neutralised(&todo.content).replace('\n', " "))
+        format!(
+            "{mark}{}",
+            super::framework_tags::neutralised(&todo.content).replace('\n', " ")
+        )
     };
     todos.iter().map(line).collect::<Vec<_>>().join("\n")
 }

@@ -25,14 +25,22 @@ impl Middleware for TokenUsageMiddleware {
         Hooks::WRAP_MODEL
     }
 
-    async fn wrap_model_call(&self, request: ModelRequest, _ctx: &RunContext, next: ModelNext<'_>) -> Result<Message, ModelError> {
+    async fn wrap_model_call(
+        &self,
+        request: ModelRequest,
+        _ctx: &RunContext,
+        next: ModelNext<'_>,
+    ) -> Result<Message, ModelError> {
         Ok(attributed(&next.run(request).await?))
     }
 }
 
 /// The answer after a guard has changed it: its tokens are not noted as spent on calls that nobody makes.
 pub(super) fn attributed_anew(answer: Message) -> Message {
-    match answer.additional_kwargs.contains_key(kwargs::TOKEN_USAGE_ATTRIBUTION) {
+    match answer
+        .additional_kwargs
+        .contains_key(kwargs::TOKEN_USAGE_ATTRIBUTION)
+    {
         true => attributed(&answer),
         false => answer,
     }
@@ -40,7 +48,10 @@ pub(super) fn attributed_anew(answer: Message) -> Message {
 
 fn attributed(answer: &Message) -> Message {
     answer.with(|body| {
-        body.additional_kwargs.insert(kwargs::TOKEN_USAGE_ATTRIBUTION.to_owned(), attribution(answer));
+        body.additional_kwargs.insert(
+            kwargs::TOKEN_USAGE_ATTRIBUTION.to_owned(),
+            attribution(answer),
+        );
     })
 }
 
@@ -71,8 +82,14 @@ fn action(call: &ToolCall) -> Value {
         TASK => "subagent",
         _ => "tool",
     };
-    match call.args.get("description").filter(|description| description.is_string()) {
-        Some(description) => json!({ "kind": kind, "tool_name": call.name, "description": description, "tool_call_id": call.id }),
+    match call
+        .args
+        .get("description")
+        .filter(|description| description.is_string())
+    {
+        Some(description) => {
+            json!({ "kind": kind, "tool_name": call.name, "description": description, "tool_call_id": call.id })
+        }
         None => json!({ "kind": kind, "tool_name": call.name, "tool_call_id": call.id }),
     }
 }
@@ -91,11 +108,20 @@ mod tests {
                 tool_calls.push(call);
             }
         });
-        let kind = |answer: &Message| answer.additional_kwargs[kwargs::TOKEN_USAGE_ATTRIBUTION]["kind"].clone();
+        let kind = |answer: &Message| {
+            answer.additional_kwargs[kwargs::TOKEN_USAGE_ATTRIBUTION]["kind"].clone()
+        };
         let noted = attributed(&calling);
         let stopped = super::super::answers::stopped(&noted, "loop_capped", "I stop here.");
-        assert_eq!((kind(&noted), kind(&stopped)), (json!("tool_batch"), json!("final_answer")));
-        assert!(!super::super::answers::stopped(&calling, "x", "y").additional_kwargs.contains_key(kwargs::TOKEN_USAGE_ATTRIBUTION));
+        assert_eq!(
+            (kind(&noted), kind(&stopped)),
+            (json!("tool_batch"), json!("final_answer"))
+        );
+        assert!(
+            !super::super::answers::stopped(&calling, "x", "y")
+                .additional_kwargs
+                .contains_key(kwargs::TOKEN_USAGE_ATTRIBUTION)
+        );
     }
 
     #[tokio::test]
@@ -107,16 +133,42 @@ mod tests {
             calls([("d", "task", json!({})), ("e", "task", json!({}))]),
             Reply::Say("done"),
         ];
-        let said = ask(&AgentBuilder::new(ReplayModel::new(replies)).middleware(TokenUsageMiddleware).build(), "go").await;
-        let answers = said.state().messages().iter().filter(|message| message.is_ai());
-        let noted: Vec<&Value> = answers.map(|answer| &answer.additional_kwargs[kwargs::TOKEN_USAGE_ATTRIBUTION]).collect();
-        let kinds: Vec<&str> = noted.iter().map(|note| note["kind"].as_str().unwrap()).collect();
-        assert_eq!(kinds, ["tool_batch", "todo_update", "subagent_dispatch", "final_answer"]);
+        let said = ask(
+            &AgentBuilder::new(ReplayModel::new(replies))
+                .middleware(TokenUsageMiddleware)
+                .build(),
+            "go",
+        )
+        .await;
+        let answers = said
+            .state()
+            .messages()
+            .iter()
+            .filter(|message| message.is_ai());
+        let noted: Vec<&Value> = answers
+            .map(|answer| &answer.additional_kwargs[kwargs::TOKEN_USAGE_ATTRIBUTION])
+            .collect();
+        let kinds: Vec<&str> = noted
+            .iter()
+            .map(|note| note["kind"].as_str().unwrap())
+            .collect();
+        assert_eq!(
+            kinds,
+            [
+                "tool_batch",
+                "todo_update",
+                "subagent_dispatch",
+                "final_answer"
+            ]
+        );
         let actions = json!([
             {"kind": "tool", "tool_name": "write_file", "description": "write", "tool_call_id": "a"},
             {"kind": "clarification", "tool_name": "ask_clarification", "tool_call_id": "b"},
         ]);
-        assert_eq!((&noted[0]["actions"], &noted[0]["shared_attribution"]), (&actions, &json!(true)));
+        assert_eq!(
+            (&noted[0]["actions"], &noted[0]["shared_attribution"]),
+            (&actions, &json!(true))
+        );
         assert_eq!(
             noted[3],
             &json!({"version": 1, "kind": "final_answer", "shared_attribution": false, "tool_call_ids": [], "actions": []})

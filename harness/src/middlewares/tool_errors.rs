@@ -30,9 +30,16 @@ impl Middleware for ToolErrorMiddleware {
         Hooks::WRAP_TOOL
     }
 
-    async fn wrap_tool_call(&self, call: &ToolCall, ctx: &ToolContext, next: ToolNext<'_>) -> Result<ToolOutput, ToolError> {
+    async fn wrap_tool_call(
+        &self,
+        call: &ToolCall,
+        ctx: &ToolContext,
+        next: ToolNext<'_>,
+    ) -> Result<ToolOutput, ToolError> {
         match AssertUnwindSafe(next.run(call, ctx)).catch_unwind().await {
-            Ok(Err(ToolError::ForModel(text))) => Ok(ToolOutput::error(worded(&call.name, "ToolError", &text))),
+            Ok(Err(ToolError::ForModel(text))) => {
+                Ok(ToolOutput::error(worded(&call.name, "ToolError", &text)))
+            }
             Ok(outcome) => outcome,
             Err(panic) => {
                 let text = panic_text(panic.as_ref());
@@ -52,7 +59,9 @@ fn worded(tool: &str, class: &str, detail: &str) -> String {
     if short.len() < detail.len() {
         short.push('…');
     }
-    format!("{PREFIX} tool {tool:?} failed with {class}: {short}. Go on with what you have, or try another way.")
+    format!(
+        "{PREFIX} tool {tool:?} failed with {class}: {short}. Go on with what you have, or try another way."
+    )
 }
 
 #[cfg(test)]
@@ -61,8 +70,14 @@ mod tests {
 
     #[test]
     fn a_failure_names_tool_and_class_and_is_bounded() {
-        assert_eq!(worded("ls", "ToolError", "Error: no such directory"), "Error: no such directory");
+        assert_eq!(
+            worded("ls", "ToolError", "Error: no such directory"),
+            "Error: no such directory"
+        );
         let text = worded("ls", "Panic", &"ü".repeat(2_000));
-        assert!(text.starts_with("Error: tool \"ls\" failed with Panic: ü") && text.chars().count() < 620);
+        assert!(
+            text.starts_with("Error: tool \"ls\" failed with Panic: ü")
+                && text.chars().count() < 620
+        );
     }
 }

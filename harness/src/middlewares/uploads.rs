@@ -51,7 +51,9 @@ impl Middleware for UploadsMiddleware {
     }
 
     async fn before_agent(&self, state: &ThreadState, ctx: &RunContext) -> HookResult {
-        let Some(last) = state.messages().last().filter(|message| message.is_human()) else { return Ok(nothing(state)) };
+        let Some(last) = state.messages().last().filter(|message| message.is_human()) else {
+            return Ok(nothing(state));
+        };
         let files = self.files.thread(&ctx.actor.user_id, &ctx.thread_id);
         let uploads = present(&named_files(last), &files).await;
         if uploads.is_empty() {
@@ -59,21 +61,36 @@ impl Middleware for UploadsMiddleware {
         }
         let list: Vec<Value> = uploads.iter().map(Upload::entry).collect();
         let message = with_block(last, &block(&uploads));
-        Ok(StateUpdate::messages([message]).and("uploaded_files", Value::Array(list)).into())
+        Ok(StateUpdate::messages([message])
+            .and("uploaded_files", Value::Array(list))
+            .into())
     }
 }
 
 /// No uploads: the list of an earlier message goes.
 fn nothing(state: &ThreadState) -> super::middleware::HookOutcome {
-    let empty = state.channel("uploaded_files").is_none_or(|list| list.as_array().is_some_and(Vec::is_empty));
-    if empty { StateUpdate::default().into() } else { StateUpdate::channel("uploaded_files", json!([])).into() }
+    let empty = state
+        .channel("uploaded_files")
+        .is_none_or(|list| list.as_array().is_some_and(Vec::is_empty));
+    if empty {
+        StateUpdate::default().into()
+    } else {
+        StateUpdate::channel("uploaded_files", json!([])).into()
+    }
 }
 
 /// Plain file names among the message's `files`, each once.
 fn named_files(message: &Message) -> Vec<String> {
-    let entries = message.additional_kwargs.get(kwargs::FILES).and_then(Value::as_array);
+    let entries = message
+        .additional_kwargs
+        .get(kwargs::FILES)
+        .and_then(Value::as_array);
     let mut names: Vec<String> = Vec::new();
-    for name in entries.into_iter().flatten().filter_map(|entry| entry.get("filename").and_then(Value::as_str)) {
+    for name in entries
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| entry.get("filename").and_then(Value::as_str))
+    {
         if is_plain(name) && !names.iter().any(|known| known == name) {
             names.push(name.to_owned());
         }
@@ -90,12 +107,22 @@ fn is_plain(name: &str) -> bool {
 async fn present(names: &[String], files: &ThreadFiles) -> Vec<Upload> {
     let mut uploads = Vec::new();
     for name in names {
-        let Ok(path) = VirtualPath::parse(&format!("{UPLOADS}/{name}")) else { continue };
+        let Ok(path) = VirtualPath::parse(&format!("{UPLOADS}/{name}")) else {
+            continue;
+        };
         match files.stat(&path).await {
             Ok(Some(stat)) if stat.kind == NodeKind::File => {
                 let detailed = uploads.len() < MOST_DETAILED;
-                let glimpse = if detailed { glimpse(files, name).await } else { Glimpse::default() };
-                uploads.push(Upload { name: name.clone(), bytes: stat.bytes, glimpse });
+                let glimpse = if detailed {
+                    glimpse(files, name).await
+                } else {
+                    Glimpse::default()
+                };
+                uploads.push(Upload {
+                    name: name.clone(),
+                    bytes: stat.bytes,
+                    glimpse,
+                });
             }
             Ok(_) => {}
             Err(error) => tracing::warn!(%error, file = %name, "an upload cannot be looked at"),
@@ -106,7 +133,10 @@ async fn present(names: &[String], files: &ThreadFiles) -> Vec<Upload> {
 
 impl Upload {
     fn extension(&self) -> String {
-        self.name.rsplit_once('.').map(|(_, extension)| format!(".{}", extension.to_lowercase())).unwrap_or_default()
+        self.name
+            .rsplit_once('.')
+            .map(|(_, extension)| format!(".{}", extension.to_lowercase()))
+            .unwrap_or_default()
     }
 
     fn path(&self) -> String {
@@ -119,11 +149,23 @@ impl Upload {
 }
 
 fn block(uploads: &[Upload]) -> String {
-    let mut lines = vec!["<current_uploads>".to_owned(), "The user attached these files to this message:".to_owned()];
+    let mut lines = vec![
+        "<current_uploads>".to_owned(),
+        "The user attached these files to this message:".to_owned(),
+    ];
     for upload in uploads.iter().take(MOST_DETAILED) {
-        lines.push(format!("- {} ({})", escaped(&upload.name), size_text(upload.bytes)));
+        lines.push(format!(
+            "- {} ({})",
+            escaped(&upload.name),
+            size_text(upload.bytes)
+        ));
         lines.push(format!("  Path: {}", escaped(&upload.path())));
-        lines.extend(upload.glimpse.lines().map(|line| format!("  {}", escaped(&line))));
+        lines.extend(
+            upload
+                .glimpse
+                .lines()
+                .map(|line| format!("  {}", escaped(&line))),
+        );
     }
     let rest = &uploads[uploads.len().min(MOST_DETAILED)..];
     if !rest.is_empty() {
@@ -133,9 +175,22 @@ fn block(uploads: &[Upload]) -> String {
         }
         let kinds: Vec<String> = kinds
             .into_iter()
-            .map(|(kind, count)| format!("{count} {}", if kind.is_empty() { "without extension".to_owned() } else { escaped(&kind) }))
+            .map(|(kind, count)| {
+                format!(
+                    "{count} {}",
+                    if kind.is_empty() {
+                        "without extension".to_owned()
+                    } else {
+                        escaped(&kind)
+                    }
+                )
+            })
             .collect();
-        lines.push(format!("- and {} more: {}. List {UPLOADS} to see them.", rest.len(), kinds.join(", ")));
+        lines.push(format!(
+            "- and {} more: {}. List {UPLOADS} to see them.",
+            rest.len(),
+            kinds.join(", ")
+        ));
     }
     lines.push("Read text files with read_file, long ones by line range.".to_owned());
     lines.push("</current_uploads>".to_owned());
@@ -149,11 +204,20 @@ fn with_block(message: &Message, block: &str) -> Message {
         body.content = match std::mem::take(&mut body.content) {
             Content::Text(text) => format!("{block}\n\n{text}").into(),
             Content::Blocks(mut blocks) => {
-                blocks.insert(0, Value::Object(Map::from_iter([("type".to_owned(), json!("text")), ("text".to_owned(), json!(block))])));
+                blocks.insert(
+                    0,
+                    Value::Object(Map::from_iter([
+                        ("type".to_owned(), json!("text")),
+                        ("text".to_owned(), json!(block)),
+                    ])),
+                );
                 Content::Blocks(blocks)
             }
         };
-        let original = body.additional_kwargs.entry(kwargs::ORIGINAL_USER_CONTENT).or_insert(Value::Null);
+        let original = body
+            .additional_kwargs
+            .entry(kwargs::ORIGINAL_USER_CONTENT)
+            .or_insert(Value::Null);
         if !original.is_string() {
             *original = Value::String(text);
         }

@@ -10,45 +10,79 @@ async fn home(files: &[String]) -> (tempfile::TempDir, UploadsMiddleware) {
     let thread = home.thread("ann", &context(1).0.thread_id);
     for name in files {
         let path = VirtualPath::parse(&format!("{UPLOADS}/{name}")).unwrap();
-        thread.write_text(&path, "x".repeat(1536), WriteMode::Replace).await.unwrap();
+        thread
+            .write_text(&path, "x".repeat(1536), WriteMode::Replace)
+            .await
+            .unwrap();
     }
     (dir, UploadsMiddleware::new(home))
 }
 
 fn message(content: impl Into<Content>, names: &[&str]) -> Message {
     Message::human(content).with(|body| {
-        let files: Vec<Value> = names.iter().map(|name| json!({ "filename": name })).collect();
-        body.additional_kwargs.insert(kwargs::FILES.to_owned(), Value::Array(files));
+        let files: Vec<Value> = names
+            .iter()
+            .map(|name| json!({ "filename": name }))
+            .collect();
+        body.additional_kwargs
+            .insert(kwargs::FILES.to_owned(), Value::Array(files));
     })
 }
 
 async fn update(middleware: &UploadsMiddleware, messages: Vec<Message>) -> StateUpdate {
-    middleware.before_agent(&state_of(messages), &context(1).0).await.unwrap().update
+    middleware
+        .before_agent(&state_of(messages), &context(1).0)
+        .await
+        .unwrap()
+        .update
 }
 
 #[tokio::test]
 async fn files_that_are_there_are_described_before_the_text() {
     let (_dir, middleware) = home(&["a.TXT".to_owned()]).await;
-    let names = ["a.TXT", "missing.txt", "../a.TXT", ".upload-1.part", "a.TXT", "", "x/y"];
+    let names = [
+        "a.TXT",
+        "missing.txt",
+        "../a.TXT",
+        ".upload-1.part",
+        "a.TXT",
+        "",
+        "x/y",
+    ];
     let update = update(&middleware, vec![message("look", &names)]).await;
     assert_eq!(
         update.channels["uploaded_files"],
         json!([{ "filename": "a.TXT", "size": 1536, "path": "/mnt/user-data/uploads/a.TXT", "extension": ".txt" }])
     );
     let text = update.messages[0].content.text();
-    assert!(text.starts_with("<current_uploads>\n") && text.ends_with("</current_uploads>\n\nlook"), "{text}");
+    assert!(
+        text.starts_with("<current_uploads>\n") && text.ends_with("</current_uploads>\n\nlook"),
+        "{text}"
+    );
     assert!(text.contains("- a.TXT (1.5 KB)\n  Path: /mnt/user-data/uploads/a.TXT"));
-    assert_eq!(update.messages[0].additional_kwargs["original_user_content"], "look");
+    assert_eq!(
+        update.messages[0].additional_kwargs["original_user_content"],
+        "look"
+    );
 }
 
 #[tokio::test]
 async fn of_eleven_files_ten_are_detailed_and_images_in_the_message_stay() {
     let names: Vec<String> = (0..11).map(|at| format!("f{at:02}.md")).collect();
     let (_dir, middleware) = home(&names).await;
-    let blocks = vec![json!({ "type": "text", "text": "see" }), json!({ "type": "image_url", "image_url": { "url": "u" } })];
+    let blocks = vec![
+        json!({ "type": "text", "text": "see" }),
+        json!({ "type": "image_url", "image_url": { "url": "u" } }),
+    ];
     let all: Vec<&str> = names.iter().map(String::as_str).collect();
-    let update = update(&middleware, vec![message(Content::Blocks(blocks.clone()), &all)]).await;
-    let Content::Blocks(shown) = &update.messages[0].content else { panic!("text") };
+    let update = update(
+        &middleware,
+        vec![message(Content::Blocks(blocks.clone()), &all)],
+    )
+    .await;
+    let Content::Blocks(shown) = &update.messages[0].content else {
+        panic!("text")
+    };
     assert_eq!(shown[1..], blocks);
     let block = shown[0]["text"].as_str().unwrap();
     assert_eq!(block.matches("Path:").count(), 10);
@@ -58,16 +92,35 @@ async fn of_eleven_files_ten_are_detailed_and_images_in_the_message_stay() {
 #[tokio::test]
 async fn a_message_without_files_clears_the_list_of_an_earlier_one() {
     let (_dir, middleware) = home(&[]).await;
-    assert!(update(&middleware, vec![Message::human("hi")]).await.is_empty());
+    assert!(
+        update(&middleware, vec![Message::human("hi")])
+            .await
+            .is_empty()
+    );
     let mut state = state_of([Message::human("hi")]);
-    state.apply(StateUpdate::channel("uploaded_files", json!([{}])), &crate::ids::SeededIds::new(1)).unwrap();
-    let outcome = middleware.before_agent(&state, &context(1).0).await.unwrap();
-    assert_eq!(outcome.update, StateUpdate::channel("uploaded_files", json!([])));
+    state
+        .apply(
+            StateUpdate::channel("uploaded_files", json!([{}])),
+            &crate::ids::SeededIds::new(1),
+        )
+        .unwrap();
+    let outcome = middleware
+        .before_agent(&state, &context(1).0)
+        .await
+        .unwrap();
+    assert_eq!(
+        outcome.update,
+        StateUpdate::channel("uploaded_files", json!([]))
+    );
 }
 
 #[test]
 fn names_cannot_close_the_block() {
-    let text = block(&[Upload { name: "</current_uploads>&.txt".to_owned(), bytes: 3 * 1024 * 1024, glimpse: Glimpse::default() }]);
+    let text = block(&[Upload {
+        name: "</current_uploads>&.txt".to_owned(),
+        bytes: 3 * 1024 * 1024,
+        glimpse: Glimpse::default(),
+    }]);
     assert_eq!(text.matches("</current_uploads>").count(), 1);
     assert!(text.contains("3.0 MB"));
 }

@@ -50,7 +50,12 @@ impl Middleware for ViewImageMiddleware {
         Hooks::WRAP_MODEL
     }
 
-    async fn wrap_model_call(&self, mut request: ModelRequest, ctx: &RunContext, next: ModelNext<'_>) -> Result<Message, ModelError> {
+    async fn wrap_model_call(
+        &self,
+        mut request: ModelRequest,
+        ctx: &RunContext,
+        next: ModelNext<'_>,
+    ) -> Result<Message, ModelError> {
         let viewed = just_viewed(&request.messages);
         if !viewed.is_empty() {
             let files = self.files.thread(&ctx.actor.user_id, &ctx.thread_id);
@@ -62,13 +67,20 @@ impl Middleware for ViewImageMiddleware {
                         left = rest;
                         blocks.extend(shown(image, &self.files, &files).await);
                     }
-                    None => blocks.push(text(format!("{} is too much to be shown with the others; ask for it alone.", image.path))),
+                    None => blocks.push(text(format!(
+                        "{} is too much to be shown with the others; ask for it alone.",
+                        image.path
+                    ))),
                 }
             }
-            request.messages.push(Message::human(Content::Blocks(blocks)).with(|body| {
-                body.additional_kwargs.insert(kwargs::HIDE_FROM_UI.to_owned(), Value::Bool(true));
-                body.additional_kwargs.insert(kwargs::VIEW_IMAGE_CONTEXT.to_owned(), Value::Bool(true));
-            }));
+            request
+                .messages
+                .push(Message::human(Content::Blocks(blocks)).with(|body| {
+                    body.additional_kwargs
+                        .insert(kwargs::HIDE_FROM_UI.to_owned(), Value::Bool(true));
+                    body.additional_kwargs
+                        .insert(kwargs::VIEW_IMAGE_CONTEXT.to_owned(), Value::Bool(true));
+                }));
         }
         next.run(request).await
     }
@@ -76,9 +88,14 @@ impl Middleware for ViewImageMiddleware {
 
 /// The pictures among the results that nothing but other results came after; each once.
 fn just_viewed(messages: &[Message]) -> Vec<Viewed> {
-    let results = messages.iter().rev().take_while(|message| message.tool_call_id().is_some());
+    let results = messages
+        .iter()
+        .rev()
+        .take_while(|message| message.tool_call_id().is_some());
     let mut viewed: Vec<Viewed> = Vec::new();
-    for image in results.filter_map(|result| Viewed::deserialize(result.additional_kwargs.get(kwargs::VIEWED_IMAGE)?).ok()) {
+    for image in results.filter_map(|result| {
+        Viewed::deserialize(result.additional_kwargs.get(kwargs::VIEWED_IMAGE)?).ok()
+    }) {
         if !viewed.iter().any(|known| known.path == image.path) {
             viewed.push(image);
         }
@@ -88,14 +105,25 @@ fn just_viewed(messages: &[Message]) -> Vec<Viewed> {
 }
 
 async fn shown(image: &Viewed, home: &FileHome, files: &ThreadFiles) -> Vec<Value> {
-    let Viewed { path, mime_type, size } = image;
-    let Ok(place) = home.readable(path) else { return vec![text(format!("{path}: no such picture"))] };
+    let Viewed {
+        path,
+        mime_type,
+        size,
+    } = image;
+    let Ok(place) = home.readable(path) else {
+        return vec![text(format!("{path}: no such picture"))];
+    };
     match files.read_bytes(&place, MAX_IMAGE_BYTES).await {
         Ok(bytes) if bytes.len() as u64 == *size => {
             let url = format!("data:{mime_type};base64,{}", STANDARD.encode(&bytes));
-            vec![text(format!("{path} ({mime_type})")), json!({ "type": "image_url", "image_url": { "url": url } })]
+            vec![
+                text(format!("{path} ({mime_type})")),
+                json!({ "type": "image_url", "image_url": { "url": url } }),
+            ]
         }
-        Ok(_) => vec![text(format!("{path} has changed since you asked for it; call view_image again to see it."))],
+        Ok(_) => vec![text(format!(
+            "{path} has changed since you asked for it; call view_image again to see it."
+        ))],
         Err(error) => vec![text(format!("{path} cannot be shown: {error}"))],
     }
 }

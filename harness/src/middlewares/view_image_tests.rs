@@ -26,35 +26,79 @@ async fn home(named: &[(&str, &[u8])]) -> (tempfile::TempDir, FileHome) {
 async fn write(home: &FileHome, name: &str, bytes: &[u8]) {
     let path = VirtualPath::parse(&format!("/mnt/user-data/uploads/{name}")).unwrap();
     let files = home.thread("ann", &ThreadId::parse("thread").unwrap());
-    files.write_bytes(&path, Bytes::copy_from_slice(bytes), Durability::Cached).await.unwrap();
+    files
+        .write_bytes(&path, Bytes::copy_from_slice(bytes), Durability::Cached)
+        .await
+        .unwrap();
 }
 
 fn see(paths: &[&str]) -> Reply {
-    let call = |path: &&str| ("c", "view_image", json!({"image_path": format!("/mnt/user-data/uploads/{path}")}).to_string());
-    Reply::Call(paths.iter().map(call).zip(["a", "b"]).map(|((_, tool, args), id)| (id, tool, args)).collect())
+    let call = |path: &&str| {
+        (
+            "c",
+            "view_image",
+            json!({"image_path": format!("/mnt/user-data/uploads/{path}")}).to_string(),
+        )
+    };
+    Reply::Call(
+        paths
+            .iter()
+            .map(call)
+            .zip(["a", "b"])
+            .map(|((_, tool, args), id)| (id, tool, args))
+            .collect(),
+    )
 }
 
 async fn said(home: &FileHome, replies: Vec<Reply>) -> (Said, Arc<ReplayModel>) {
     let model = ReplayModel::seeing(replies);
-    let agent =
-        AgentBuilder::new(model.clone()).tool(ViewImage { home: home.clone() }).middleware(ViewImageMiddleware::new(home.clone())).build();
+    let agent = AgentBuilder::new(model.clone())
+        .tool(ViewImage { home: home.clone() })
+        .middleware(ViewImageMiddleware::new(home.clone()))
+        .build();
     (ask(&agent, "what is on it?").await, model)
 }
 
 #[tokio::test]
 async fn pictures_stand_in_one_request_and_never_in_the_thread() {
     let (_dir, home) = home(&[("a.png", PNG), ("b.GIF", b"GIF89a..")]).await;
-    let replies = vec![see(&["a.png", "b.GIF"]), calls([("t", "nothing", json!({}))]), Reply::Say("a cat")];
+    let replies = vec![
+        see(&["a.png", "b.GIF"]),
+        calls([("t", "nothing", json!({}))]),
+        Reply::Say("a cat"),
+    ];
     let (said, model) = said(&home, replies).await;
     let asked = model.asked();
-    let Content::Blocks(blocks) = &asked[1].messages.last().unwrap().content else { panic!("no pictures") };
-    let urls: Vec<&str> = blocks.iter().filter_map(|block| block["image_url"]["url"].as_str()).collect();
-    assert_eq!(urls[0], format!("data:image/png;base64,{}", STANDARD.encode(PNG)));
+    let Content::Blocks(blocks) = &asked[1].messages.last().unwrap().content else {
+        panic!("no pictures")
+    };
+    let urls: Vec<&str> = blocks
+        .iter()
+        .filter_map(|block| block["image_url"]["url"].as_str())
+        .collect();
+    assert_eq!(
+        urls[0],
+        format!("data:image/png;base64,{}", STANDARD.encode(PNG))
+    );
     assert!(urls[1].starts_with("data:image/gif;base64,"));
-    assert!(asked[2].messages.iter().all(|message| matches!(message.content, Content::Text(_))));
-    assert_eq!(said.state().channel("viewed_images").unwrap()["/mnt/user-data/uploads/a.png"]["mime_type"], "image/png");
+    assert!(
+        asked[2]
+            .messages
+            .iter()
+            .all(|message| matches!(message.content, Content::Text(_)))
+    );
+    assert_eq!(
+        said.state().channel("viewed_images").unwrap()["/mnt/user-data/uploads/a.png"]["mime_type"],
+        "image/png"
+    );
     for step in said.steps() {
-        assert!(!serde_json::to_string(&*step.state).unwrap().contains("base64"), "{}", step.node);
+        assert!(
+            !serde_json::to_string(&*step.state)
+                .unwrap()
+                .contains("base64"),
+            "{}",
+            step.node
+        );
     }
 }
 
@@ -70,7 +114,10 @@ async fn what_is_no_picture_is_refused_with_a_reason() {
     ] {
         let (said, _) = said(&home, vec![see(&[path]), Reply::Say("oh")]).await;
         let said = said.state().messages()[2].content.text();
-        assert!(said.starts_with("Error") && said.contains(reason), "{path}: {said}");
+        assert!(
+            said.starts_with("Error") && said.contains(reason),
+            "{path}: {said}"
+        );
     }
 }
 
@@ -79,8 +126,14 @@ async fn a_picture_that_changed_or_went_is_a_note() {
     let (_dir, home) = home(&[("a.png", b"other")]).await;
     let files = home.thread("ann", &ThreadId::parse("thread").unwrap());
     for name in ["a.png", "b.png"] {
-        let viewed = Viewed { path: format!("/mnt/user-data/uploads/{name}"), mime_type: "image/png".to_owned(), size: 9 };
-        let [note] = &shown(&viewed, &home, &files).await[..] else { panic!("a note alone") };
+        let viewed = Viewed {
+            path: format!("/mnt/user-data/uploads/{name}"),
+            mime_type: "image/png".to_owned(),
+            size: 9,
+        };
+        let [note] = &shown(&viewed, &home, &files).await[..] else {
+            panic!("a note alone")
+        };
         assert_eq!(note["type"], "text", "{note}");
     }
 }
@@ -91,7 +144,20 @@ async fn one_request_shows_only_so_much() {
     let (_dir, home) = home(&[("a.png", &large), ("b.png", &large)]).await;
     let (_, model) = said(&home, vec![see(&["a.png", "b.png"]), Reply::Say("a cat")]).await;
     let asked = model.asked();
-    let Content::Blocks(blocks) = &asked[1].messages.last().unwrap().content else { panic!("no pictures") };
-    assert_eq!(blocks.iter().filter(|block| block["type"] == "image_url").count(), 1);
-    assert!(blocks.last().unwrap()["text"].as_str().unwrap().contains("b.png is too much to be shown with the others"));
+    let Content::Blocks(blocks) = &asked[1].messages.last().unwrap().content else {
+        panic!("no pictures")
+    };
+    assert_eq!(
+        blocks
+            .iter()
+            .filter(|block| block["type"] == "image_url")
+            .count(),
+        1
+    );
+    assert!(
+        blocks.last().unwrap()["text"]
+            .as_str()
+            .unwrap()
+            .contains("b.png is too much to be shown with the others")
+    );
 }

@@ -10,7 +10,8 @@ use serde_json::{Map, Value};
 use tokio::time::{Instant, timeout};
 
 use super::{
-    Answering, Breakers, ChatModel, ModelCatalog, ModelError, ModelErrorKind, ModelRequest, Retry, RetryPolicy, stream_with_retry,
+    Answering, Breakers, ChatModel, ModelCatalog, ModelError, ModelErrorKind, ModelRequest, Retry,
+    RetryPolicy, stream_with_retry,
 };
 use crate::clock::Clock;
 use crate::ids::IdSource;
@@ -60,7 +61,12 @@ pub struct Asker<'a> {
 impl<'a> Asker<'a> {
     /// A part of a run.
     pub fn within(ctx: &'a RunContext, caller: &'a str) -> Self {
-        Self { caller, clock: &*ctx.clock, ids: &*ctx.ids, sink: Some(&ctx.sink) }
+        Self {
+            caller,
+            clock: &*ctx.clock,
+            ids: &*ctx.ids,
+            sink: Some(&ctx.sink),
+        }
     }
 
     /// The same under the name of somebody else.
@@ -89,9 +95,17 @@ pub struct AsideAnswer {
 
 impl AsideModels {
     /// Asks one model after the other until one says something. The error is the last one's.
-    pub async fn ask(&self, question: &Question<'_>, asker: Asker<'_>) -> Result<AsideAnswer, ModelError> {
+    pub async fn ask(
+        &self,
+        question: &Question<'_>,
+        asker: Asker<'_>,
+    ) -> Result<AsideAnswer, ModelError> {
         let named = question.models.iter().map(|name| Some(*name));
-        let candidates: Vec<Option<&str>> = if question.models.is_empty() { vec![None] } else { named.collect() };
+        let candidates: Vec<Option<&str>> = if question.models.is_empty() {
+            vec![None]
+        } else {
+            named.collect()
+        };
         let mut asked: Vec<String> = Vec::new();
         let mut last = None;
         for name in candidates {
@@ -107,7 +121,10 @@ impl AsideModels {
                 Ok(answer) => return Ok(answer),
                 Err(error) => {
                     tracing::warn!(caller = asker.caller, %error, "a model did not answer a question of the framework");
-                    asker.tell(|| AgentEvent::ModelError { caller: asker.caller.to_owned(), error: error.to_string() });
+                    asker.tell(|| AgentEvent::ModelError {
+                        caller: asker.caller.to_owned(),
+                        error: error.to_string(),
+                    });
                     last = Some(error);
                 }
             }
@@ -115,7 +132,12 @@ impl AsideModels {
         Err(last.unwrap_or_else(|| failure("", ModelErrorKind::Config, "there is no model to ask")))
     }
 
-    async fn ask_one(&self, model: &dyn ChatModel, question: &Question<'_>, asker: Asker<'_>) -> Result<AsideAnswer, ModelError> {
+    async fn ask_one(
+        &self,
+        model: &dyn ChatModel,
+        question: &Question<'_>,
+        asker: Asker<'_>,
+    ) -> Result<AsideAnswer, ModelError> {
         let name = model.info().name.as_str();
         let started = Instant::now();
         let message_id = asker.ids.message_id();
@@ -142,7 +164,11 @@ impl AsideModels {
             {
                 permit.failed(asker.clock.now());
             }
-            Err(failure(name, ModelErrorKind::Stalled, "it took too long to answer"))
+            Err(failure(
+                name,
+                ModelErrorKind::Stalled,
+                "it took too long to answer",
+            ))
         };
         let (message, name) = listening.await.unwrap_or_else(late)?;
         let text = visible(&message.content.text()).to_owned();
@@ -158,13 +184,26 @@ impl AsideModels {
             })
         });
         if text.is_empty() {
-            return Err(failure(&name, ModelErrorKind::Transient, "the answer was empty"));
+            return Err(failure(
+                &name,
+                ModelErrorKind::Transient,
+                "the answer was empty",
+            ));
         }
-        Ok(AsideAnswer { text, model: name, usage })
+        Ok(AsideAnswer {
+            text,
+            model: name,
+            usage,
+        })
     }
 
     /// The answer, and the name of the model that gave it.
-    async fn listen(&self, model: &dyn ChatModel, request: ModelRequest, asker: Asker<'_>) -> Result<(Message, String), ModelError> {
+    async fn listen(
+        &self,
+        model: &dyn ChatModel,
+        request: ModelRequest,
+        asker: Asker<'_>,
+    ) -> Result<(Message, String), ModelError> {
         let mut answer = MessageAccumulator::new(request.message_id.clone());
         let retry = Retry {
             policy: self.retry,
@@ -180,24 +219,47 @@ impl AsideModels {
             whole |= chunk.chunk_position.is_some();
             answer.push(&chunk);
         }
-        if whole { Ok((answer.finish(), model)) } else { Err(failure(&model, ModelErrorKind::Transient, "the answer broke off")) }
+        if whole {
+            Ok((answer.finish(), model))
+        } else {
+            Err(failure(
+                &model,
+                ModelErrorKind::Transient,
+                "the answer broke off",
+            ))
+        }
     }
 }
 
 fn failure(model: &str, kind: ModelErrorKind, message: &str) -> ModelError {
-    ModelError { model: model.to_owned(), kind, message: message.to_owned(), status: None, retry_after: None }
+    ModelError {
+        model: model.to_owned(),
+        kind,
+        message: message.to_owned(),
+        status: None,
+        retry_after: None,
+    }
 }
 
 /// A text without the thoughts that some models write into it, also those that never end.
 pub(crate) fn visible(text: &str) -> &str {
-    let text = text.rsplit_once("</think>").map_or(text, |(_, behind)| behind);
-    text.split_once("<think>").map_or(text, |(before, _)| before).trim()
+    let text = text
+        .rsplit_once("</think>")
+        .map_or(text, |(_, behind)| behind);
+    text.split_once("<think>")
+        .map_or(text, |(before, _)| before)
+        .trim()
 }
 
 /// The first object in a text that has all these keys, whatever stands around it.
 pub(crate) fn json_object(text: &str, keys: &[&str]) -> Option<Value> {
     let starts = text.match_indices('{').map(|(at, _)| at).take(MOST_STARTS);
-    let mut objects = starts.filter_map(|at| serde_json::Deserializer::from_str(&text[at..]).into_iter::<Value>().next()?.ok());
+    let mut objects = starts.filter_map(|at| {
+        serde_json::Deserializer::from_str(&text[at..])
+            .into_iter::<Value>()
+            .next()?
+            .ok()
+    });
     objects.find(|object| keys.iter().all(|key| object.get(key).is_some()))
 }
 

@@ -31,9 +31,16 @@ impl Bounded {
     /// The chunk that ends an answer at its limit.
     fn end(&self, id: &str) -> MessageChunk {
         let info = self.info();
-        let facts = [("finish_reason", "length"), ("model_name", &info.model), ("model_provider", &info.provider)];
+        let facts = [
+            ("finish_reason", "length"),
+            ("model_name", &info.model),
+            ("model_provider", &info.provider),
+        ];
         MessageChunk {
-            response_metadata: facts.into_iter().map(|(key, fact)| (key.to_owned(), json!(fact))).collect::<Map<_, _>>(),
+            response_metadata: facts
+                .into_iter()
+                .map(|(key, fact)| (key.to_owned(), json!(fact)))
+                .collect::<Map<_, _>>(),
             chunk_position: Some("last"),
             ..MessageChunk::empty(id)
         }
@@ -63,28 +70,38 @@ impl ChatModel for Bounded {
         let answer = self.model.stream(request).await?;
         let most = self.most;
         let name = self.info().name.clone();
-        Ok(Box::pin(stream::unfold(Answer::Open { answer, left: self.most }, move |state| {
-            let (end, name) = (end.clone(), name.clone());
-            async move {
-                let Answer::Open { mut answer, left } = state else {
-                    return if matches!(state, Answer::Cut) { Some((Ok(end), Answer::Ended)) } else { None };
-                };
-                let mut chunk = match answer.next().await? {
-                    Ok(chunk) => chunk,
-                    Err(error) => return Some((Err(error), Answer::Open { answer, left })),
-                };
-                let rest = keep(&mut chunk, left);
-                if let Some(left) = rest {
-                    return Some((Ok(chunk), Answer::Open { answer, left }));
+        Ok(Box::pin(stream::unfold(
+            Answer::Open {
+                answer,
+                left: self.most,
+            },
+            move |state| {
+                let (end, name) = (end.clone(), name.clone());
+                async move {
+                    let Answer::Open { mut answer, left } = state else {
+                        return if matches!(state, Answer::Cut) {
+                            Some((Ok(end), Answer::Ended))
+                        } else {
+                            None
+                        };
+                    };
+                    let mut chunk = match answer.next().await? {
+                        Ok(chunk) => chunk,
+                        Err(error) => return Some((Err(error), Answer::Open { answer, left })),
+                    };
+                    let rest = keep(&mut chunk, left);
+                    if let Some(left) = rest {
+                        return Some((Ok(chunk), Answer::Open { answer, left }));
+                    }
+                    // Dropping the provider's stream closes the connection, which ends its work.
+                    drop(answer);
+                    tracing::warn!(model = %name, most_bytes = most, "an answer reached its limit and was ended");
+                    chunk.response_metadata.clear();
+                    chunk.chunk_position = None;
+                    Some((Ok(chunk), Answer::Cut))
                 }
-                // Dropping the provider's stream closes the connection, which ends its work.
-                drop(answer);
-                tracing::warn!(model = %name, most_bytes = most, "an answer reached its limit and was ended");
-                chunk.response_metadata.clear();
-                chunk.chunk_position = None;
-                Some((Ok(chunk), Answer::Cut))
-            }
-        })))
+            },
+        )))
     }
 }
 
@@ -101,11 +118,17 @@ enum Answer {
 /// Cuts a chunk to `left` bytes; the bytes that are left then, or nothing when it had to be cut.
 fn keep(chunk: &mut MessageChunk, left: usize) -> Option<usize> {
     let mut left = Some(left);
-    if let Some(Value::String(reasoning)) = chunk.additional_kwargs.get_mut(kwargs::REASONING_CONTENT) {
+    if let Some(Value::String(reasoning)) =
+        chunk.additional_kwargs.get_mut(kwargs::REASONING_CONTENT)
+    {
         cut(reasoning, &mut left);
     }
     cut(&mut chunk.content, &mut left);
-    chunk.tool_call_chunks.iter_mut().filter_map(|piece| piece.args.as_mut()).for_each(|args| cut(args, &mut left));
+    chunk
+        .tool_call_chunks
+        .iter_mut()
+        .filter_map(|piece| piece.args.as_mut())
+        .for_each(|args| cut(args, &mut left));
     left
 }
 

@@ -18,7 +18,10 @@ pub struct BreakerPolicy {
 
 impl Default for BreakerPolicy {
     fn default() -> Self {
-        Self { failure_threshold: 5, recovery: Duration::from_secs(60) }
+        Self {
+            failure_threshold: 5,
+            recovery: Duration::from_secs(60),
+        }
     }
 }
 
@@ -45,7 +48,10 @@ impl Circuit {
         match self {
             Self::Closed { .. } => Ok(self),
             Self::Open { until } if now >= until => Ok(Self::Probing),
-            Self::Open { until } => Err(until.signed_duration_since(now).to_std().unwrap_or_default()),
+            Self::Open { until } => Err(until
+                .signed_duration_since(now)
+                .to_std()
+                .unwrap_or_default()),
             Self::Probing => Err(Duration::from_secs(1)),
         }
     }
@@ -59,10 +65,18 @@ impl Circuit {
     pub fn failed(self, now: DateTime<Utc>, policy: BreakerPolicy) -> Self {
         let open = || {
             let recovery = TimeDelta::from_std(policy.recovery).unwrap_or(TimeDelta::MAX);
-            Self::Open { until: now.checked_add_signed(recovery).unwrap_or(DateTime::<Utc>::MAX_UTC) }
+            Self::Open {
+                until: now
+                    .checked_add_signed(recovery)
+                    .unwrap_or(DateTime::<Utc>::MAX_UTC),
+            }
         };
         match self {
-            Self::Closed { failures } if failures.saturating_add(1) < policy.failure_threshold => Self::Closed { failures: failures + 1 },
+            Self::Closed { failures } if failures.saturating_add(1) < policy.failure_threshold => {
+                Self::Closed {
+                    failures: failures + 1,
+                }
+            }
             Self::Closed { .. } | Self::Probing => open(),
             // A call admitted before the circuit opened; it changes nothing.
             Self::Open { .. } => self,
@@ -88,7 +102,10 @@ pub struct CircuitBreaker {
 impl CircuitBreaker {
     /// A closed circuit.
     pub fn new(policy: BreakerPolicy) -> Self {
-        Self { policy, circuit: Mutex::new(Circuit::Closed { failures: 0 }) }
+        Self {
+            policy,
+            circuit: Mutex::new(Circuit::Closed { failures: 0 }),
+        }
     }
 
     /// Asks to call; the error says how long to stay away. A permit that is dropped without an outcome, as a cancelled call
@@ -97,7 +114,12 @@ impl CircuitBreaker {
         let mut circuit = self.circuit.lock();
         let probing = matches!(*circuit, Circuit::Open { .. });
         *circuit = circuit.admit(now)?;
-        Ok(CallPermit { breaker: Arc::clone(self), admitted: now, probing, settled: false })
+        Ok(CallPermit {
+            breaker: Arc::clone(self),
+            admitted: now,
+            probing,
+            settled: false,
+        })
     }
 
     /// The present state.
@@ -151,7 +173,10 @@ pub struct Breakers {
 impl Breakers {
     /// Circuits that follow `policy`.
     pub fn new(policy: BreakerPolicy) -> Self {
-        Self { policy, by_model: Mutex::default() }
+        Self {
+            policy,
+            by_model: Mutex::default(),
+        }
     }
 
     /// The circuit of the model entry `name`.
@@ -175,7 +200,10 @@ mod tests {
     }
 
     fn breaker(threshold: u32) -> Arc<CircuitBreaker> {
-        Arc::new(CircuitBreaker::new(BreakerPolicy { failure_threshold: threshold, recovery: Duration::from_secs(60) }))
+        Arc::new(CircuitBreaker::new(BreakerPolicy {
+            failure_threshold: threshold,
+            recovery: Duration::from_secs(60),
+        }))
     }
 
     #[test]
@@ -223,7 +251,10 @@ mod tests {
 
     #[test]
     fn each_model_has_its_own_circuit() {
-        let breakers = Breakers::new(BreakerPolicy { failure_threshold: 1, ..BreakerPolicy::default() });
+        let breakers = Breakers::new(BreakerPolicy {
+            failure_threshold: 1,
+            ..BreakerPolicy::default()
+        });
         breakers.of("a").admit(at(0)).unwrap().failed(at(0));
         assert!(breakers.of("a").admit(at(1)).is_err());
         assert!(breakers.of("b").admit(at(1)).is_ok());

@@ -2,8 +2,20 @@
 
 use super::ModelErrorKind;
 
-const QUOTA: &[&str] =
-    &["quota", "billing", "credit", "payment", "余额不足", "额度不足", "额度已用", "超出配额", "超出额度", "配额", "欠费", "账户已停用"];
+const QUOTA: &[&str] = &[
+    "quota",
+    "billing",
+    "credit",
+    "payment",
+    "余额不足",
+    "额度不足",
+    "额度已用",
+    "超出配额",
+    "超出额度",
+    "配额",
+    "欠费",
+    "账户已停用",
+];
 const AUTH: &[&str] = &[
     "authentication",
     "unauthorized",
@@ -22,11 +34,33 @@ const AUTH: &[&str] = &[
     "鉴权失败",
     "认证失败",
 ];
-const BURST: &[&str] = &["limit_burst_rate", "rate increased too quickly", "burst rate", "burst_rate", "增长过快", "突发流量", "突增"];
+const BURST: &[&str] = &[
+    "limit_burst_rate",
+    "rate increased too quickly",
+    "burst rate",
+    "burst_rate",
+    "增长过快",
+    "突发流量",
+    "突增",
+];
 /// Codes of ordinary rate limits, whose messages like to speak of billing.
-const RATE_LIMIT_CODES: &[&str] = &["rate_limit_exceeded", "rate_limit_error", "tokens", "requests"];
-const TRANSIENT: &[&str] =
-    &["server_error", "server error", "internal error", "internal_error", "timed out", "timeout", "connection", "服务器内部错误", "超时"];
+const RATE_LIMIT_CODES: &[&str] = &[
+    "rate_limit_exceeded",
+    "rate_limit_error",
+    "tokens",
+    "requests",
+];
+const TRANSIENT: &[&str] = &[
+    "server_error",
+    "server error",
+    "internal error",
+    "internal_error",
+    "timed out",
+    "timeout",
+    "connection",
+    "服务器内部错误",
+    "超时",
+];
 const BUSY: &[&str] = &[
     "server busy",
     "server is busy",
@@ -62,7 +96,8 @@ pub(crate) struct Refusal<'a> {
 pub(crate) fn classify(refusal: Refusal<'_>) -> ModelErrorKind {
     let text = format!("{} {}", refusal.code, refusal.message).to_lowercase();
     let says = |words: &[&str]| words.iter().any(|word| text.contains(word));
-    let rate_limited = matches!(refusal.status, None | Some(429)) && RATE_LIMIT_CODES.contains(&refusal.code);
+    let rate_limited =
+        matches!(refusal.status, None | Some(429)) && RATE_LIMIT_CODES.contains(&refusal.code);
     if rate_limited && !says(BURST) {
         return ModelErrorKind::Transient;
     }
@@ -104,7 +139,12 @@ mod tests {
     #[test]
     fn words_come_before_the_status_and_the_status_before_busy_words() {
         let table = [
-            (Some(429), "insufficient_quota", "You exceeded your current quota", Quota),
+            (
+                Some(429),
+                "insufficient_quota",
+                "You exceeded your current quota",
+                Quota,
+            ),
             (Some(400), "", "账户余额不足", Quota),
             (Some(402), "", "", Quota),
             (Some(400), "", "Invalid API key given", Auth),
@@ -112,11 +152,31 @@ mod tests {
             (Some(403), "", "没有权限访问该模型", Auth),
             (Some(429), "limit_burst_rate", "slow down", Burst),
             (Some(429), "", "Request rate increased too quickly", Burst),
-            (Some(429), "rate_limit_exceeded", "Rate limit reached", Transient),
-            (Some(429), "rate_limit_exceeded", "Add a payment method on the billing page to raise it", Transient),
-            (Some(429), "tokens", "Limit reached, need more? Upgrade under settings/billing", Transient),
+            (
+                Some(429),
+                "rate_limit_exceeded",
+                "Rate limit reached",
+                Transient,
+            ),
+            (
+                Some(429),
+                "rate_limit_exceeded",
+                "Add a payment method on the billing page to raise it",
+                Transient,
+            ),
+            (
+                Some(429),
+                "tokens",
+                "Limit reached, need more? Upgrade under settings/billing",
+                Transient,
+            ),
             (None, "rate_limit_error", "see your quota", Transient),
-            (Some(429), "rate_limit_error", "burst rate, see your quota", Burst),
+            (
+                Some(429),
+                "rate_limit_error",
+                "burst rate, see your quota",
+                Burst,
+            ),
             (Some(400), "tokens", "no credit left", Quota),
             (Some(307), "", "", Config),
             (Some(500), "", "oops", Transient),
@@ -126,11 +186,24 @@ mod tests {
             (None, "overloaded_error", "Overloaded", Busy),
             (None, "server_error", "The server had an error", Transient),
             (Some(400), "", "'messages' is too long", BadRequest),
-            (Some(404), "model_not_found", "The model does not exist", Config),
+            (
+                Some(404),
+                "model_not_found",
+                "The model does not exist",
+                Config,
+            ),
             (None, "", "", BadRequest),
         ];
         for (status, code, message, expected) in table {
-            assert_eq!(classify(Refusal { status, code, message }), expected, "{status:?} {code} {message}");
+            assert_eq!(
+                classify(Refusal {
+                    status,
+                    code,
+                    message
+                }),
+                expected,
+                "{status:?} {code} {message}"
+            );
         }
     }
 }

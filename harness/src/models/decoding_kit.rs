@@ -4,12 +4,16 @@ use serde_json::Map;
 
 use super::anthropic::Messages;
 use super::gemini::GenerateContent;
-use super::http::{AnswerReader, Chunks, DecodeError, Decoder, Endpoint, EventCutter, EventTooLong, Wire};
+use super::http::{
+    AnswerReader, Chunks, DecodeError, Decoder, Endpoint, EventCutter, EventTooLong, Wire,
+};
 use super::ollama::Chat;
 use super::openai::{ChatCompletions, Dialect};
 use super::responses::Responses;
 use super::{ModelEntry, ModelRequest};
-use crate::messages::{Message, MessageAccumulator, MessageChunk, MessageKind, UsageMetadata, kwargs};
+use crate::messages::{
+    Message, MessageAccumulator, MessageChunk, MessageKind, UsageMetadata, kwargs,
+};
 
 /// In how many places an answer is split in two, beside each of its bytes coming alone.
 const SPLITS: usize = 8;
@@ -18,7 +22,12 @@ const MESSAGE: &str = "m1";
 
 /// Chat completions, in the dialects whose answers are read differently.
 pub fn chat_completions(answer: &[u8]) {
-    for dialect in [Dialect::OPENAI, Dialect::MINIMAX, Dialect::MINDIE, Dialect::OPENROUTER] {
+    for dialect in [
+        Dialect::OPENAI,
+        Dialect::MINIMAX,
+        Dialect::MINDIE,
+        Dialect::OPENROUTER,
+    ] {
         check_wire(ChatCompletions::of(&entry(), dialect), answer);
     }
 }
@@ -58,14 +67,19 @@ pub fn events(bytes: &[u8]) {
             (payloads, cutter.rest())
         };
         let whole = cut(&[bytes]);
-        assert!(whole.0.iter().map(Vec::len).sum::<usize>() <= bytes.len(), "payloads are made of the stream's bytes alone");
+        assert!(
+            whole.0.iter().map(Vec::len).sum::<usize>() <= bytes.len(),
+            "payloads are made of the stream's bytes alone"
+        );
         each_split(bytes, |pieces| assert_eq!(cut(pieces), whole));
     }
 }
 
 pub(super) fn entry() -> ModelEntry {
     let mut entry = ModelEntry::new("entry", "openai", "model-x");
-    entry.extra.insert("base_url".to_owned(), "http://provider.test/v1".into());
+    entry
+        .extra
+        .insert("base_url".to_owned(), "http://provider.test/v1".into());
     entry
 }
 
@@ -78,7 +92,10 @@ fn check_wire<W: Wire>(way: Result<(W, Endpoint), String>, answer: &[u8]) {
     let whole = Decoder::new(wire.reader(MESSAGE)).whole(answer, &mut chunks);
     for (chunks, ended) in [(streamed.0, streamed.1.is_none()), (chunks, whole.is_ok())] {
         let message = check_sum(&chunks);
-        assert!(!ended || is_closed(&chunks), "an answer without a fault has an end");
+        assert!(
+            !ended || is_closed(&chunks),
+            "an answer without a fault has an end"
+        );
         // What was read can be said again.
         let _call = wire.call(&request(message), &Map::new(), &endpoint, None);
     }
@@ -88,14 +105,25 @@ fn check_wire<W: Wire>(way: Result<(W, Endpoint), String>, answer: &[u8]) {
 /// there is no fault.
 pub(super) fn check_reader<R: AnswerReader>(reader: impl Fn() -> R, stream: &[u8]) {
     let whole = decoded(&reader, &[stream]);
-    assert_eq!(is_closed(&whole.0), whole.1.is_none(), "an end or a fault, and not both");
-    let last = whole.0.iter().filter(|chunk| chunk.chunk_position.is_some()).count();
+    assert_eq!(
+        is_closed(&whole.0),
+        whole.1.is_none(),
+        "an end or a fault, and not both"
+    );
+    let last = whole
+        .0
+        .iter()
+        .filter(|chunk| chunk.chunk_position.is_some())
+        .count();
     assert!(last <= 1, "an answer ends once");
     each_split(stream, |pieces| assert_eq!(decoded(&reader, pieces), whole));
 }
 
 /// The chunks of a stream in pieces, and the fault that ended it.
-pub(super) fn decoded<R: AnswerReader>(reader: impl Fn() -> R, pieces: &[&[u8]]) -> (Chunks, Option<DecodeError>) {
+pub(super) fn decoded<R: AnswerReader>(
+    reader: impl Fn() -> R,
+    pieces: &[&[u8]],
+) -> (Chunks, Option<DecodeError>) {
     let (mut decoder, mut chunks) = (Decoder::new(reader()), Chunks::new());
     for piece in pieces {
         if let Err(error) = decoder.push(piece, &mut chunks) {
@@ -114,24 +142,68 @@ fn check_sum(chunks: &[MessageChunk]) -> Message {
     let message = sum.finish();
     let text: String = chunks.iter().map(|chunk| chunk.content.as_str()).collect();
     assert_eq!(message.content.text(), text);
-    let thoughts: String = chunks.iter().filter_map(|chunk| chunk.additional_kwargs.get(kwargs::REASONING_CONTENT)?.as_str()).collect();
-    let kept = message.additional_kwargs.get(kwargs::REASONING_CONTENT).and_then(|kept| kept.as_str()).unwrap_or_default();
+    let thoughts: String = chunks
+        .iter()
+        .filter_map(|chunk| {
+            chunk
+                .additional_kwargs
+                .get(kwargs::REASONING_CONTENT)?
+                .as_str()
+        })
+        .collect();
+    let kept = message
+        .additional_kwargs
+        .get(kwargs::REASONING_CONTENT)
+        .and_then(|kept| kept.as_str())
+        .unwrap_or_default();
     assert_eq!(kept, thoughts);
-    let MessageKind::Ai { tool_calls, invalid_tool_calls, .. } = &message.kind else { panic!("an answer is the model's message") };
-    let invalid = invalid_tool_calls.iter().filter_map(|call| call.id.as_deref());
-    let mut ids: Vec<&str> = tool_calls.iter().map(|call| call.id.as_str()).chain(invalid).collect();
-    let announced = chunks.iter().map(|chunk| chunk.tool_calls.len()).sum::<usize>();
-    assert_eq!((ids.len(), tool_calls.len() + invalid_tool_calls.len()), (announced, announced), "each call is announced once");
+    let MessageKind::Ai {
+        tool_calls,
+        invalid_tool_calls,
+        ..
+    } = &message.kind
+    else {
+        panic!("an answer is the model's message")
+    };
+    let invalid = invalid_tool_calls
+        .iter()
+        .filter_map(|call| call.id.as_deref());
+    let mut ids: Vec<&str> = tool_calls
+        .iter()
+        .map(|call| call.id.as_str())
+        .chain(invalid)
+        .collect();
+    let announced = chunks
+        .iter()
+        .map(|chunk| chunk.tool_calls.len())
+        .sum::<usize>();
+    assert_eq!(
+        (ids.len(), tool_calls.len() + invalid_tool_calls.len()),
+        (announced, announced),
+        "each call is announced once"
+    );
     ids.sort_unstable();
     ids.dedup();
     assert_eq!(ids.len(), announced, "each call has an id of its own");
-    let costs = message.usage().map_or([0; 4], |usage| [usage.input_tokens, usage.output_tokens, usage.total(), usage.cache_read()]);
-    assert!(costs.iter().all(|count| *count <= 2 * UsageMetadata::MOST), "costs can be added up");
+    let costs = message.usage().map_or([0; 4], |usage| {
+        [
+            usage.input_tokens,
+            usage.output_tokens,
+            usage.total(),
+            usage.cache_read(),
+        ]
+    });
+    assert!(
+        costs.iter().all(|count| *count <= 2 * UsageMetadata::MOST),
+        "costs can be added up"
+    );
     message
 }
 
 fn is_closed(chunks: &[MessageChunk]) -> bool {
-    chunks.last().is_some_and(|chunk| chunk.chunk_position == Some("last"))
+    chunks
+        .last()
+        .is_some_and(|chunk| chunk.chunk_position == Some("last"))
 }
 
 /// Shows `check` the bytes one by one, and split in two at some places.

@@ -67,17 +67,31 @@ impl fmt::Debug for ModelEntry {
 
 /// Thinking was asked of a model whose entry has settings for it but does not claim to support it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("thinking is on, but the entry does not support it: set `supports_thinking: true` or remove its thinking settings")]
+#[error(
+    "thinking is on, but the entry does not support it: set `supports_thinking: true` or remove its thinking settings"
+)]
 pub struct ThinkingUnsupported;
 
 impl ModelEntry {
     /// An entry with nothing but the three required keys.
-    pub fn new(name: impl Into<String>, use_path: impl Into<String>, model: impl Into<String>) -> Self {
-        Self { name: name.into(), use_path: use_path.into(), model: model.into(), ..Self::default() }
+    pub fn new(
+        name: impl Into<String>,
+        use_path: impl Into<String>,
+        model: impl Into<String>,
+    ) -> Self {
+        Self {
+            name: name.into(),
+            use_path: use_path.into(),
+            model: model.into(),
+            ..Self::default()
+        }
     }
 
     /// The provider settings of one call: the entry's keys, the caller's overrides, and what thinking on or off makes of them.
-    pub fn settings_for(&self, request: &ModelRequest) -> Result<Map<String, Value>, ThinkingUnsupported> {
+    pub fn settings_for(
+        &self,
+        request: &ModelRequest,
+    ) -> Result<Map<String, Value>, ThinkingUnsupported> {
         let mut settings = self.extra.clone();
         settings.extend(request.overrides.clone());
         if let Some(effort) = &request.reasoning_effort {
@@ -114,12 +128,19 @@ impl ModelEntry {
             return;
         }
         let when_on = Value::Object(when_on);
-        let is_on = |pointer: &str| when_on.pointer(pointer).is_some_and(|value| !value.is_null());
+        let is_on = |pointer: &str| {
+            when_on
+                .pointer(pointer)
+                .is_some_and(|value| !value.is_null())
+        };
         let off = if is_on("/extra_body/thinking/type") {
             json!({"extra_body": {"thinking": {"type": "disabled"}}, "reasoning_effort": "minimal"})
-        } else if is_on("/extra_body/chat_template_kwargs/thinking") || is_on("/extra_body/chat_template_kwargs/enable_thinking") {
-            let switches =
-                ["thinking", "enable_thinking"].into_iter().filter(|key| is_on(&format!("/extra_body/chat_template_kwargs/{key}")));
+        } else if is_on("/extra_body/chat_template_kwargs/thinking")
+            || is_on("/extra_body/chat_template_kwargs/enable_thinking")
+        {
+            let switches = ["thinking", "enable_thinking"]
+                .into_iter()
+                .filter(|key| is_on(&format!("/extra_body/chat_template_kwargs/{key}")));
             let switches: Map<_, _> = switches.map(|key| (key.to_owned(), json!(false))).collect();
             json!({"extra_body": {"chat_template_kwargs": switches}})
         } else if is_on("/extra_body/enable_thinking") {

@@ -161,7 +161,9 @@ fn every_way_to_switch_thinking_gives_the_right_settings() {
             extra: object(case.extra).unwrap(),
             ..ModelEntry::new("e", "openai", "m")
         };
-        let settings = entry.settings_for(&request(case.thinking, case.effort, json!({}))).unwrap();
+        let settings = entry
+            .settings_for(&request(case.thinking, case.effort, json!({})))
+            .unwrap();
         assert_eq!(Value::Object(settings), case.expected, "{}", case.name);
     }
 }
@@ -170,7 +172,9 @@ fn every_way_to_switch_thinking_gives_the_right_settings() {
 fn overrides_win_and_an_unsupported_effort_is_dropped() {
     let mut entry = ModelEntry::new("e", "openai", "m");
     entry.extra = object(json!({"temperature": 0.2, "reasoning_effort": "high"})).unwrap();
-    let settings = entry.settings_for(&request(false, Some("low"), json!({"temperature": 0.9}))).unwrap();
+    let settings = entry
+        .settings_for(&request(false, Some("low"), json!({"temperature": 0.9})))
+        .unwrap();
     assert_eq!(Value::Object(settings), json!({"temperature": 0.9}));
 }
 
@@ -178,7 +182,10 @@ fn overrides_win_and_an_unsupported_effort_is_dropped() {
 fn thinking_settings_without_support_are_refused_only_when_thinking() {
     let mut entry = ModelEntry::new("e", "openai", "m");
     entry.thinking = object(json!({"type": "enabled"}));
-    assert_eq!(entry.settings_for(&request(true, None, json!({}))), Err(ThinkingUnsupported));
+    assert_eq!(
+        entry.settings_for(&request(true, None, json!({}))),
+        Err(ThinkingUnsupported)
+    );
     assert!(entry.settings_for(&request(false, None, json!({}))).is_ok());
 }
 
@@ -186,7 +193,11 @@ fn thinking_settings_without_support_are_refused_only_when_thinking() {
 fn debug_output_hides_every_value() {
     let mut entry = ModelEntry::new("e", "openai", "m");
     entry.api_key = Some("sk-canary".into());
-    entry.extra = object(json!({"api_key": "sk-canary", "default_headers": {"x": "sk-canary"}})).unwrap();
+    entry.extra =
+        object(json!({"api_key": "sk-canary", "default_headers": {"x": "sk-canary"}})).unwrap();
     let shown = format!("{entry:?}");
-    assert!(!shown.contains("canary") && shown.contains("default_headers"), "{shown}");
+    assert!(
+        !shown.contains("canary") && shown.contains("default_headers"),
+        "{shown}"
+    );
 }

@@ -27,7 +27,10 @@ pub enum ModelErrorKind {
 impl ModelErrorKind {
     /// Whether another try may help.
     pub fn is_retriable(self) -> bool {
-        matches!(self, Self::Burst | Self::Busy | Self::Transient | Self::Stalled)
+        matches!(
+            self,
+            Self::Burst | Self::Busy | Self::Transient | Self::Stalled
+        )
     }
 
     /// The word in `error_reason` and in `llm_retry` events.

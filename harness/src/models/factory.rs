@@ -13,10 +13,14 @@ use crate::clock::Clock;
 #[derive(Debug)]
 pub(super) struct Parts {
     /// For waits that providers give as dates.
-    #[cfg_attr(not(feature = "providers"), expect(dead_code, reason = "no provider of this build gives waits"))]
+    #[cfg_attr(
+        not(feature = "providers"),
+        expect(dead_code, reason = "no provider of this build gives waits")
+    )]
     pub(super) clock: Arc<dyn Clock>,
     #[cfg(feature = "providers")]
-    pub(super) http: std::sync::OnceLock<Result<super::http::SharedHttp, super::http::HttpUnavailable>>,
+    pub(super) http:
+        std::sync::OnceLock<Result<super::http::SharedHttp, super::http::HttpUnavailable>>,
 }
 
 impl Parts {
@@ -34,7 +38,8 @@ pub(super) fn build(entry: &ModelEntry, parts: &Parts) -> Result<Arc<dyn ChatMod
     if let Some(fault) = &entry.fault {
         return Err(fault.clone());
     }
-    let kind = ProviderKind::parse(&entry.use_path).map_err(|error| format!("{error}; supported: {}", supported()))?;
+    let kind = ProviderKind::parse(&entry.use_path)
+        .map_err(|error| format!("{error}; supported: {}", supported()))?;
     let info = ModelInfo {
         name: entry.name.clone(),
         model: entry.model.clone(),
@@ -58,12 +63,22 @@ pub(super) fn build(entry: &ModelEntry, parts: &Parts) -> Result<Arc<dyn ChatMod
 
 /// The words of the kinds that can be built.
 fn supported() -> String {
-    let built = |kind: &ProviderKind| *kind == ProviderKind::Scripted || cfg!(feature = "providers");
-    ProviderKind::all().filter(built).map(ProviderKind::as_str).collect::<Vec<_>>().join(", ")
+    let built =
+        |kind: &ProviderKind| *kind == ProviderKind::Scripted || cfg!(feature = "providers");
+    ProviderKind::all()
+        .filter(built)
+        .map(ProviderKind::as_str)
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 /// A model behind HTTP, in a build that has none.
 #[cfg(not(feature = "providers"))]
-fn over_http(_: ProviderKind, _: &ModelEntry, _: ModelInfo, _: &Parts) -> Option<Result<Arc<dyn ChatModel>, String>> {
+fn over_http(
+    _: ProviderKind,
+    _: &ModelEntry,
+    _: ModelInfo,
+    _: &Parts,
+) -> Option<Result<Arc<dyn ChatModel>, String>> {
     None
 }

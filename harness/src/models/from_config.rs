@@ -42,7 +42,10 @@ impl From<&ModelConfig> for ModelEntry {
             fallback_models: config.fallback_models.clone(),
             api_key,
             extra,
-            fault: config.require_resolved().err().map(|missing| missing.to_string()),
+            fault: config
+                .require_resolved()
+                .err()
+                .map(|missing| missing.to_string()),
         }
     }
 }
@@ -68,7 +71,10 @@ impl From<&LlmCallConfig> for RetryPolicy {
 
 impl From<&CircuitBreakerConfig> for BreakerPolicy {
     fn from(config: &CircuitBreakerConfig) -> Self {
-        Self { failure_threshold: config.failure_threshold, recovery: Duration::from_secs(config.recovery_timeout_sec) }
+        Self {
+            failure_threshold: config.failure_threshold,
+            recovery: Duration::from_secs(config.recovery_timeout_sec),
+        }
     }
 }
 
@@ -90,24 +96,47 @@ mod tests {
             "name": "a", "use": "openai", "model": "m", "api_key": "sk-canary", "temperature": 1, "use_responses_api": true,
             "context_window": 9, "pricing": {"currency": "EUR"}, "thinking": {"type": "enabled"}, "supports_vision": true,
         })));
-        assert_eq!(entry.api_key.as_ref().map(ExposeSecret::expose_secret), Some("sk-canary"));
-        assert_eq!(json!(entry.extra), json!({"temperature": 1, "use_responses_api": true}));
+        assert_eq!(
+            entry.api_key.as_ref().map(ExposeSecret::expose_secret),
+            Some("sk-canary")
+        );
+        assert_eq!(
+            json!(entry.extra),
+            json!({"temperature": 1, "use_responses_api": true})
+        );
         assert_eq!(json!(entry.thinking), json!({"type": "enabled"}));
         assert!(entry.supports_vision && entry.fault.is_none());
-        assert_eq!((entry.context_window, entry.pricing.unwrap().currency.as_str()), (Some(9), "EUR"));
+        assert_eq!(
+            (
+                entry.context_window,
+                entry.pricing.unwrap().currency.as_str()
+            ),
+            (Some(9), "EUR")
+        );
     }
 
     #[test]
     fn the_policies_default_alike_on_both_sides() {
-        assert_eq!(RetryPolicy::from(&LlmCallConfig::default()), RetryPolicy::default());
-        assert_eq!(BreakerPolicy::from(&CircuitBreakerConfig::default()), BreakerPolicy::default());
+        assert_eq!(
+            RetryPolicy::from(&LlmCallConfig::default()),
+            RetryPolicy::default()
+        );
+        assert_eq!(
+            BreakerPolicy::from(&CircuitBreakerConfig::default()),
+            BreakerPolicy::default()
+        );
     }
 
     #[test]
     fn an_entry_known_to_be_faulty_says_so_when_it_is_asked_for() {
         let mut entry = ModelEntry::new("a", "scripted", "m");
         entry.fault = Some("`$KEY` has no value".to_owned());
-        let error = ModelCatalog::new([entry], Arc::new(SystemClock)).get("a").unwrap_err();
-        assert_eq!((error.kind, error.message.as_str()), (ModelErrorKind::Config, "`$KEY` has no value"));
+        let error = ModelCatalog::new([entry], Arc::new(SystemClock))
+            .get("a")
+            .unwrap_err();
+        assert_eq!(
+            (error.kind, error.message.as_str()),
+            (ModelErrorKind::Config, "`$KEY` has no value")
+        );
     }
 }

@@ -49,29 +49,104 @@ struct Row {
     classes: &'static [(&'static str, &'static str)],
 }
 
-const fn row(kind: ProviderKind, word: &'static str, classes: &'static [(&'static str, &'static str)]) -> Row {
-    Row { kind, word, classes }
+const fn row(
+    kind: ProviderKind,
+    word: &'static str,
+    classes: &'static [(&'static str, &'static str)],
+) -> Row {
+    Row {
+        kind,
+        word,
+        classes,
+    }
 }
 
 const TABLE: &[Row] = &[
     row(ProviderKind::Scripted, "scripted", &[]),
-    row(ProviderKind::OpenAi, "openai", &[("langchain_openai", "ChatOpenAI")]),
-    row(ProviderKind::OpenAiCompatReplay, "openai_compat_replay", &[("patched_openai", "PatchedChatOpenAI")]),
-    row(ProviderKind::DeepSeek, "deepseek", &[("langchain_deepseek", "ChatDeepSeek"), ("patched_deepseek", "PatchedChatDeepSeek")]),
-    row(ProviderKind::MiMo, "mimo", &[("patched_mimo", "PatchedChatMiMo")]),
-    row(ProviderKind::StepFun, "stepfun", &[("patched_stepfun", "PatchedChatStepFun")]),
-    row(ProviderKind::Vllm, "vllm", &[("vllm_provider", "VllmChatModel")]),
-    row(ProviderKind::MiniMax, "minimax", &[("patched_minimax", "PatchedChatMiniMax")]),
-    row(ProviderKind::MindIe, "mindie", &[("mindie_provider", "MindIEChatModel")]),
-    row(ProviderKind::Anthropic, "anthropic", &[("langchain_anthropic", "ChatAnthropic")]),
-    row(ProviderKind::Claude, "claude", &[("claude_provider", "ClaudeChatModel")]),
-    row(ProviderKind::Gemini, "gemini", &[("langchain_google_genai", "ChatGoogleGenerativeAI")]),
-    row(ProviderKind::Ollama, "ollama", &[("langchain_ollama", "ChatOllama")]),
-    row(ProviderKind::Kimi, "kimi", &[("langchain_moonshot", "ChatMoonshot")]),
+    row(
+        ProviderKind::OpenAi,
+        "openai",
+        &[("langchain_openai", "ChatOpenAI")],
+    ),
+    row(
+        ProviderKind::OpenAiCompatReplay,
+        "openai_compat_replay",
+        &[("patched_openai", "PatchedChatOpenAI")],
+    ),
+    row(
+        ProviderKind::DeepSeek,
+        "deepseek",
+        &[
+            ("langchain_deepseek", "ChatDeepSeek"),
+            ("patched_deepseek", "PatchedChatDeepSeek"),
+        ],
+    ),
+    row(
+        ProviderKind::MiMo,
+        "mimo",
+        &[("patched_mimo", "PatchedChatMiMo")],
+    ),
+    row(
+        ProviderKind::StepFun,
+        "stepfun",
+        &[("patched_stepfun", "PatchedChatStepFun")],
+    ),
+    row(
+        ProviderKind::Vllm,
+        "vllm",
+        &[("vllm_provider", "VllmChatModel")],
+    ),
+    row(
+        ProviderKind::MiniMax,
+        "minimax",
+        &[("patched_minimax", "PatchedChatMiniMax")],
+    ),
+    row(
+        ProviderKind::MindIe,
+        "mindie",
+        &[("mindie_provider", "MindIEChatModel")],
+    ),
+    row(
+        ProviderKind::Anthropic,
+        "anthropic",
+        &[("langchain_anthropic", "ChatAnthropic")],
+    ),
+    row(
+        ProviderKind::Claude,
+        "claude",
+        &[("claude_provider", "ClaudeChatModel")],
+    ),
+    row(
+        ProviderKind::Gemini,
+        "gemini",
+        &[("langchain_google_genai", "ChatGoogleGenerativeAI")],
+    ),
+    row(
+        ProviderKind::Ollama,
+        "ollama",
+        &[("langchain_ollama", "ChatOllama")],
+    ),
+    row(
+        ProviderKind::Kimi,
+        "kimi",
+        &[("langchain_moonshot", "ChatMoonshot")],
+    ),
     row(ProviderKind::Doubao, "doubao", &[]),
-    row(ProviderKind::Qwen, "qwen", &[("langchain_qwq", "ChatQwen"), ("langchain_qwq", "ChatQwQ")]),
-    row(ProviderKind::OpenRouter, "openrouter", &[("langchain_openrouter", "ChatOpenRouter")]),
-    row(ProviderKind::Codex, "codex", &[("openai_codex_provider", "CodexChatModel")]),
+    row(
+        ProviderKind::Qwen,
+        "qwen",
+        &[("langchain_qwq", "ChatQwen"), ("langchain_qwq", "ChatQwQ")],
+    ),
+    row(
+        ProviderKind::OpenRouter,
+        "openrouter",
+        &[("langchain_openrouter", "ChatOpenRouter")],
+    ),
+    row(
+        ProviderKind::Codex,
+        "codex",
+        &[("openai_codex_provider", "CodexChatModel")],
+    ),
 ];
 
 /// A `use:` that means no provider.
@@ -88,8 +163,13 @@ impl ProviderKind {
     /// Reads a `use:`. Of a class path only the class and a module segment before it must be known, whatever its prefix.
     pub fn parse(path: &str) -> Result<Self, UnknownProvider> {
         let path = path.trim();
-        let found = TABLE.iter().find(|row| row.word.eq_ignore_ascii_case(path) || row.is_class(path));
-        found.map(|row| row.kind).ok_or_else(|| UnknownProvider { path: path.to_owned(), nearest: nearest(path) })
+        let found = TABLE
+            .iter()
+            .find(|row| row.word.eq_ignore_ascii_case(path) || row.is_class(path));
+        found.map(|row| row.kind).ok_or_else(|| UnknownProvider {
+            path: path.to_owned(),
+            nearest: nearest(path),
+        })
     }
 
     /// Every kind there is.
@@ -99,7 +179,10 @@ impl ProviderKind {
 
     /// The word that names it in a configuration.
     pub fn as_str(self) -> &'static str {
-        TABLE.iter().find(|row| row.kind == self).map_or("unknown", |row| row.word)
+        TABLE
+            .iter()
+            .find(|row| row.kind == self)
+            .map_or("unknown", |row| row.word)
     }
 
     /// What people run to sign in with their own account: it writes a file that can stand in for a key.
@@ -115,17 +198,32 @@ impl ProviderKind {
 
 impl Row {
     fn is_class(&self, path: &str) -> bool {
-        let Some((module, class)) = path.rsplit_once(':').or_else(|| path.rsplit_once('.')) else { return false };
-        self.classes.iter().any(|(segment, name)| class == *name && module.split('.').any(|part| part == *segment))
+        let Some((module, class)) = path.rsplit_once(':').or_else(|| path.rsplit_once('.')) else {
+            return false;
+        };
+        self.classes
+            .iter()
+            .any(|(segment, name)| class == *name && module.split('.').any(|part| part == *segment))
     }
 }
 
 /// The three words most like `path` or its class.
 fn nearest(path: &str) -> Vec<&'static str> {
-    let class = path.rsplit([':', '.']).next().unwrap_or(path).to_lowercase();
+    let class = path
+        .rsplit([':', '.'])
+        .next()
+        .unwrap_or(path)
+        .to_lowercase();
     let likeness = |row: &Row| {
-        let names = row.classes.iter().map(|(_, class)| class.to_lowercase()).chain([row.word.to_owned()]);
-        names.map(|name| distance(&class, &name)).min().unwrap_or(usize::MAX)
+        let names = row
+            .classes
+            .iter()
+            .map(|(_, class)| class.to_lowercase())
+            .chain([row.word.to_owned()]);
+        names
+            .map(|name| distance(&class, &name))
+            .min()
+            .unwrap_or(usize::MAX)
     };
     let mut rows: Vec<&Row> = TABLE.iter().collect();
     rows.sort_by_key(|row| likeness(row));
@@ -165,16 +263,31 @@ mod tests {
             ("langchain_google_genai:ChatGoogleGenerativeAI", Gemini),
             ("langchain_ollama:ChatOllama", Ollama),
             ("langchain_deepseek:ChatDeepSeek", DeepSeek),
-            ("deerflow.models.patched_deepseek:PatchedChatDeepSeek", DeepSeek),
+            (
+                "deerflow.models.patched_deepseek:PatchedChatDeepSeek",
+                DeepSeek,
+            ),
             ("src.models.patched_deepseek:PatchedChatDeepSeek", DeepSeek),
-            ("deerflow.models.patched_openai:PatchedChatOpenAI", OpenAiCompatReplay),
-            ("deerflow.models.patched_minimax:PatchedChatMiniMax", MiniMax),
+            (
+                "deerflow.models.patched_openai:PatchedChatOpenAI",
+                OpenAiCompatReplay,
+            ),
+            (
+                "deerflow.models.patched_minimax:PatchedChatMiniMax",
+                MiniMax,
+            ),
             ("deerflow.models.patched_mimo:PatchedChatMiMo", MiMo),
-            ("deerflow.models.patched_stepfun:PatchedChatStepFun", StepFun),
+            (
+                "deerflow.models.patched_stepfun:PatchedChatStepFun",
+                StepFun,
+            ),
             ("deerflow.models.vllm_provider:VllmChatModel", Vllm),
             ("deerflow.models.mindie_provider:MindIEChatModel", MindIe),
             ("src.models.claude_provider:ClaudeChatModel", Claude),
-            ("deerflow.models.openai_codex_provider:CodexChatModel", Codex),
+            (
+                "deerflow.models.openai_codex_provider:CodexChatModel",
+                Codex,
+            ),
         ] {
             assert_eq!(ProviderKind::parse(path), Ok(expected), "{path}");
             assert_eq!(ProviderKind::parse(expected.as_str()), Ok(expected));
@@ -186,7 +299,10 @@ mod tests {
         let error = ProviderKind::parse("langchain_openai:ChatOpenAi").unwrap_err();
         assert_eq!(error.nearest[0], "openai");
         assert!(error.to_string().contains("langchain_openai:ChatOpenAi"));
-        assert_eq!(ProviderKind::parse("olama").unwrap_err().nearest[0], "ollama");
+        assert_eq!(
+            ProviderKind::parse("olama").unwrap_err().nearest[0],
+            "ollama"
+        );
         for odd in ["", ":", ".", "x:ChatOpenAI", &"é".repeat(5000)] {
             assert!(ProviderKind::parse(odd).is_err());
         }

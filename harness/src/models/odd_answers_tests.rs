@@ -23,13 +23,19 @@ struct Provider {
     decode: fn(&[u8], bool) -> (Chunks, Option<DecodeError>),
 }
 
-fn decode<W: Wire, E>(way: Result<(W, E), String>, answer: &[u8], streamed: bool) -> (Chunks, Option<DecodeError>) {
+fn decode<W: Wire, E>(
+    way: Result<(W, E), String>,
+    answer: &[u8],
+    streamed: bool,
+) -> (Chunks, Option<DecodeError>) {
     let (wire, _) = way.expect("an entry with an address has a way to it");
     if streamed {
         return decoded(|| wire.reader("m"), &[answer]);
     }
     let mut chunks = Chunks::new();
-    let fault = Decoder::new(wire.reader("m")).whole(answer, &mut chunks).err();
+    let fault = Decoder::new(wire.reader("m"))
+        .whole(answer, &mut chunks)
+        .err();
     (chunks, fault)
 }
 
@@ -37,7 +43,9 @@ const PROVIDERS: [Provider; 5] = [
     Provider {
         name: "chat completions",
         stream: |texts, count| {
-            let said = texts.iter().map(|text| format!(r#"{{"choices":[{{"index":0,"delta":{{"content":{text}}}}}]}}"#));
+            let said = texts.iter().map(|text| {
+                format!(r#"{{"choices":[{{"index":0,"delta":{{"content":{text}}}}}]}}"#)
+            });
             let usage = format!(
                 r#"{{"choices":[{{"index":0,"delta":{{}},"finish_reason":"stop"}}],"usage":{{"prompt_tokens":{count},"completion_tokens":{count},"total_tokens":{count},"prompt_tokens_details":{{"cached_tokens":{count}}}}}}}"#
             );
@@ -49,12 +57,22 @@ const PROVIDERS: [Provider; 5] = [
             )
         },
         lines: false,
-        decode: |answer, streamed| decode(ChatCompletions::of(&entry(), Dialect::OPENAI), answer, streamed),
+        decode: |answer, streamed| {
+            decode(
+                ChatCompletions::of(&entry(), Dialect::OPENAI),
+                answer,
+                streamed,
+            )
+        },
     },
     Provider {
         name: "responses",
         stream: |texts, count| {
-            let said = texts.iter().map(|text| format!(r#"{{"type":"response.output_text.delta","output_index":0,"delta":{text}}}"#));
+            let said = texts.iter().map(|text| {
+                format!(
+                    r#"{{"type":"response.output_text.delta","output_index":0,"delta":{text}}}"#
+                )
+            });
             let end = format!(
                 r#"{{"type":"response.completed","response":{{"status":"completed","usage":{{"input_tokens":{count},"output_tokens":{count},"total_tokens":{count},"output_tokens_details":{{"reasoning_tokens":{count}}}}}}}}}"#
             );
@@ -66,7 +84,13 @@ const PROVIDERS: [Provider; 5] = [
             )
         },
         lines: false,
-        decode: |answer, streamed| decode(Responses::of(&entry(), Dialect::OPENAI.site), answer, streamed),
+        decode: |answer, streamed| {
+            decode(
+                Responses::of(&entry(), Dialect::OPENAI.site),
+                answer,
+                streamed,
+            )
+        },
     },
     Provider {
         name: "anthropic",
@@ -80,7 +104,9 @@ const PROVIDERS: [Provider; 5] = [
                 .map(|text| format!(r#"{{"type":"content_block_delta","index":0,"delta":{{"type":"text_delta","text":{text}}}}}"#));
             let end = [
                 r#"{"type":"content_block_stop","index":0}"#.to_owned(),
-                format!(r#"{{"type":"message_delta","delta":{{"stop_reason":"end_turn"}},"usage":{{"output_tokens":{count}}}}}"#),
+                format!(
+                    r#"{{"type":"message_delta","delta":{{"stop_reason":"end_turn"}},"usage":{{"output_tokens":{count}}}}}"#
+                ),
                 r#"{"type":"message_stop"}"#.to_owned(),
             ];
             begin.into_iter().chain(said).chain(end).collect()
@@ -96,7 +122,9 @@ const PROVIDERS: [Provider; 5] = [
     Provider {
         name: "gemini",
         stream: |texts, count| {
-            let said = texts.iter().map(|text| format!(r#"{{"candidates":[{{"content":{{"parts":[{{"text":{text}}}]}}}}]}}"#));
+            let said = texts.iter().map(|text| {
+                format!(r#"{{"candidates":[{{"content":{{"parts":[{{"text":{text}}}]}}}}]}}"#)
+            });
             let end = format!(
                 r#"{{"candidates":[{{"finishReason":"STOP"}}],"usageMetadata":{{"promptTokenCount":{count},"candidatesTokenCount":{count},"totalTokenCount":{count},"cachedContentTokenCount":{count}}}}}"#
             );
@@ -113,7 +141,9 @@ const PROVIDERS: [Provider; 5] = [
     Provider {
         name: "ollama",
         stream: |texts, count| {
-            let said = texts.iter().map(|text| format!(r#"{{"message":{{"content":{text}}},"done":false}}"#));
+            let said = texts
+                .iter()
+                .map(|text| format!(r#"{{"message":{{"content":{text}}},"done":false}}"#));
             let end = format!(
                 r#"{{"message":{{"content":""}},"done":true,"done_reason":"stop","prompt_eval_count":{count},"eval_count":{count}}}"#
             );
@@ -133,13 +163,24 @@ impl Provider {
     /// The message that a stream of these events comes to, with a comment before each.
     fn streamed(&self, texts: &[&str], count: &str) -> Message {
         let payloads = (self.stream)(texts, count).into_iter();
-        let event =
-            |payload: String| if self.lines { format!(": ping\n{payload}\n") } else { format!(": ping\n\ndata: {payload}\n: ping\n\n") };
-        self.message((self.decode)(payloads.map(event).collect::<String>().as_bytes(), true), count)
+        let event = |payload: String| {
+            if self.lines {
+                format!(": ping\n{payload}\n")
+            } else {
+                format!(": ping\n\ndata: {payload}\n: ping\n\n")
+            }
+        };
+        self.message(
+            (self.decode)(payloads.map(event).collect::<String>().as_bytes(), true),
+            count,
+        )
     }
 
     fn whole(&self, text: &str, count: &str) -> Message {
-        self.message((self.decode)((self.whole)(text, count).as_bytes(), false), count)
+        self.message(
+            (self.decode)((self.whole)(text, count).as_bytes(), false),
+            count,
+        )
     }
 
     fn message(&self, (chunks, fault): (Chunks, Option<DecodeError>), count: &str) -> Message {
@@ -153,14 +194,48 @@ impl Provider {
 #[test]
 fn odd_counts_cost_no_answer() {
     let digits = "9".repeat(400);
-    let counts = ["-5", "7.5", "\"7\"", "\"many\"", "null", "true", "[]", "{}", "1e30", "1e999", "-1e999", "18446744073709551616", &digits];
+    let counts = [
+        "-5",
+        "7.5",
+        "\"7\"",
+        "\"many\"",
+        "null",
+        "true",
+        "[]",
+        "{}",
+        "1e30",
+        "1e999",
+        "-1e999",
+        "18446744073709551616",
+        &digits,
+    ];
     for provider in &PROVIDERS {
         for count in counts {
-            assert_eq!(provider.streamed(&["\"Hi\""], count).content.text(), "Hi", "{} {count}", provider.name);
-            assert_eq!(provider.whole("\"Hi\"", count).content.text(), "Hi", "{} {count}", provider.name);
+            assert_eq!(
+                provider.streamed(&["\"Hi\""], count).content.text(),
+                "Hi",
+                "{} {count}",
+                provider.name
+            );
+            assert_eq!(
+                provider.whole("\"Hi\"", count).content.text(),
+                "Hi",
+                "{} {count}",
+                provider.name
+            );
         }
-        let usage = |count: &str| provider.streamed(&["\"Hi\""], count).usage().map(|usage| usage.output_tokens);
-        assert_eq!((usage("7.6"), usage("\"7\"")), (Some(8), Some(7)), "{}", provider.name);
+        let usage = |count: &str| {
+            provider
+                .streamed(&["\"Hi\""], count)
+                .usage()
+                .map(|usage| usage.output_tokens)
+        };
+        assert_eq!(
+            (usage("7.6"), usage("\"7\"")),
+            (Some(8), Some(7)),
+            "{}",
+            provider.name
+        );
     }
 }
 
@@ -168,15 +243,32 @@ fn odd_counts_cost_no_answer() {
 fn usage_that_is_no_object_costs_no_answer() {
     for provider in &PROVIDERS[..4] {
         for usage in [json!(5), json!("much"), json!([1]), Value::Null] {
-            let payloads = (provider.stream)(&["\"Hi\""], "0").into_iter().map(|payload| {
-                let Ok(mut event) = serde_json::from_str::<Value>(&payload) else { return payload };
-                for place in ["/usage", "/usageMetadata", "/response/usage", "/message/usage"] {
-                    event.pointer_mut(place).into_iter().for_each(|place| *place = usage.clone());
-                }
-                event.to_string()
-            });
-            let stream: String = payloads.map(|payload| format!("data: {payload}\n\n")).collect();
-            let message = provider.message((provider.decode)(stream.as_bytes(), true), &usage.to_string());
+            let payloads = (provider.stream)(&["\"Hi\""], "0")
+                .into_iter()
+                .map(|payload| {
+                    let Ok(mut event) = serde_json::from_str::<Value>(&payload) else {
+                        return payload;
+                    };
+                    for place in [
+                        "/usage",
+                        "/usageMetadata",
+                        "/response/usage",
+                        "/message/usage",
+                    ] {
+                        event
+                            .pointer_mut(place)
+                            .into_iter()
+                            .for_each(|place| *place = usage.clone());
+                    }
+                    event.to_string()
+                });
+            let stream: String = payloads
+                .map(|payload| format!("data: {payload}\n\n"))
+                .collect();
+            let message = provider.message(
+                (provider.decode)(stream.as_bytes(), true),
+                &usage.to_string(),
+            );
             assert_eq!(message.content.text(), "Hi", "{} {usage}", provider.name);
         }
     }
@@ -193,8 +285,18 @@ fn a_character_cut_in_two_is_one_again() {
             (&[r#""\ude00a""#], "\u{fffd}a"),
             (&[r#""a\ud83d""#, r#""b""#], "ab"),
         ] {
-            assert_eq!(provider.streamed(texts, "1").content.text(), wanted, "{} {texts:?}", provider.name);
+            assert_eq!(
+                provider.streamed(texts, "1").content.text(),
+                wanted,
+                "{} {texts:?}",
+                provider.name
+            );
         }
-        assert_eq!(provider.whole(r#""a\ud83db\ud83d""#, "1").content.text(), "a\u{fffd}b\u{fffd}", "{}", provider.name);
+        assert_eq!(
+            provider.whole(r#""a\ud83db\ud83d""#, "1").content.text(),
+            "a\u{fffd}b\u{fffd}",
+            "{}",
+            provider.name
+        );
     }
 }

@@ -8,7 +8,9 @@ use futures_util::{StreamExt, stream};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
-use super::{ChatModel, ModelEntry, ModelError, ModelErrorKind, ModelInfo, ModelRequest, ModelStream};
+use super::{
+    ChatModel, ModelEntry, ModelError, ModelErrorKind, ModelInfo, ModelRequest, ModelStream,
+};
 
 /// The longest that a call waits for its place.
 const LONGEST_WAIT: Duration = Duration::from_secs(300);
@@ -24,20 +26,34 @@ pub(super) struct Paced {
 impl Paced {
     /// `model` by what its entry says; the model itself where that is nothing.
     pub(super) fn by(entry: &ModelEntry, model: Arc<dyn ChatModel>) -> Arc<dyn ChatModel> {
-        let places =
-            entry.max_concurrent_calls.filter(|most| *most > 0).map(|most| Arc::new(Semaphore::new(most.min(Semaphore::MAX_PERMITS))));
+        let places = entry
+            .max_concurrent_calls
+            .filter(|most| *most > 0)
+            .map(|most| Arc::new(Semaphore::new(most.min(Semaphore::MAX_PERMITS))));
         let max_attempts = entry.max_retries.map(|retries| retries.saturating_add(1));
         if places.is_none() && max_attempts.is_none() {
             return model;
         }
-        Arc::new(Self { model, max_attempts, places })
+        Arc::new(Self {
+            model,
+            max_attempts,
+            places,
+        })
     }
 
     fn no_place(&self) -> ModelError {
         let waited = LONGEST_WAIT.as_secs();
-        let message = format!("no place for another call became free in {waited} s; `max_concurrent_calls` says how many there are");
+        let message = format!(
+            "no place for another call became free in {waited} s; `max_concurrent_calls` says how many there are"
+        );
         // Of a kind that says nothing of the provider.
-        ModelError { model: self.info().name.clone(), kind: ModelErrorKind::Burst, message, status: None, retry_after: None }
+        ModelError {
+            model: self.info().name.clone(),
+            kind: ModelErrorKind::Burst,
+            message,
+            status: None,
+            retry_after: None,
+        }
     }
 }
 
@@ -56,18 +72,27 @@ impl ChatModel for Paced {
     }
 
     fn is_full(&self) -> bool {
-        self.places.as_ref().is_some_and(|places| places.available_permits() == 0)
+        self.places
+            .as_ref()
+            .is_some_and(|places| places.available_permits() == 0)
     }
 
     async fn stream(&self, request: ModelRequest) -> Result<ModelStream, ModelError> {
-        let Some(places) = &self.places else { return self.model.stream(request).await };
-        let Ok(Ok(place)) = timeout(LONGEST_WAIT, Arc::clone(places).acquire_owned()).await else { return Err(self.no_place()) };
+        let Some(places) = &self.places else {
+            return self.model.stream(request).await;
+        };
+        let Ok(Ok(place)) = timeout(LONGEST_WAIT, Arc::clone(places).acquire_owned()).await else {
+            return Err(self.no_place());
+        };
         let answer = self.model.stream(request).await?;
         // The place is free as soon as the answer has ended or nobody listens to it any more.
-        Ok(Box::pin(stream::unfold((answer, place), |(mut answer, place)| async move {
-            let chunk = answer.next().await?;
-            Some((chunk, (answer, place)))
-        })))
+        Ok(Box::pin(stream::unfold(
+            (answer, place),
+            |(mut answer, place)| async move {
+                let chunk = answer.next().await?;
+                Some((chunk, (answer, place)))
+            },
+        )))
     }
 }
 

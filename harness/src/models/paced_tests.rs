@@ -21,13 +21,26 @@ impl ChatModel for Slow {
 
     async fn stream(&self, request: ModelRequest) -> Result<ModelStream, ModelError> {
         let first = stream::iter([Ok(MessageChunk::empty(request.message_id))]);
-        Ok(if self.ends { Box::pin(first) } else { Box::pin(first.chain(stream::pending())) })
+        Ok(if self.ends {
+            Box::pin(first)
+        } else {
+            Box::pin(first.chain(stream::pending()))
+        })
     }
 }
 
 fn model(places: usize, ends: bool) -> Arc<dyn ChatModel> {
-    let info = ModelInfo { name: "m".to_owned(), model: "m".to_owned(), provider: "t".to_owned(), supports_vision: false };
-    let entry = ModelEntry { max_concurrent_calls: Some(places), max_retries: Some(0), ..ModelEntry::new("m", "t", "m") };
+    let info = ModelInfo {
+        name: "m".to_owned(),
+        model: "m".to_owned(),
+        provider: "t".to_owned(),
+        supports_vision: false,
+    };
+    let entry = ModelEntry {
+        max_concurrent_calls: Some(places),
+        max_retries: Some(0),
+        ..ModelEntry::new("m", "t", "m")
+    };
     Paced::by(&entry, Arc::new(Slow { info, ends }))
 }
 
@@ -48,12 +61,20 @@ async fn a_call_waits_until_another_has_ended_or_was_given_up() {
     let model = model(1, false);
     let first = model.stream(request()).await.unwrap();
     let mut given_up = model.stream(request());
-    assert!((&mut given_up).now_or_never().is_none(), "there is one place");
+    assert!(
+        (&mut given_up).now_or_never().is_none(),
+        "there is one place"
+    );
     let mut second = model.stream(request());
     assert!((&mut second).now_or_never().is_none());
     drop(given_up);
     drop(first);
-    assert!((&mut second).now_or_never().is_some_and(|answer| answer.is_ok()), "who left is not waited for");
+    assert!(
+        (&mut second)
+            .now_or_never()
+            .is_some_and(|answer| answer.is_ok()),
+        "who left is not waited for"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -68,15 +89,28 @@ async fn an_answer_that_has_ended_holds_no_place() {
 async fn nobody_waits_for_ever() {
     let model = model(1, false);
     let _held = model.stream(request()).await.unwrap();
-    let Err(error) = model.stream(request()).await else { panic!("there is no place") };
-    assert_eq!((error.kind, error.model.as_str()), (ModelErrorKind::Burst, "m"));
+    let Err(error) = model.stream(request()).await else {
+        panic!("there is no place")
+    };
+    assert_eq!(
+        (error.kind, error.model.as_str()),
+        (ModelErrorKind::Burst, "m")
+    );
     assert!(error.message.contains("max_concurrent_calls"));
 }
 
 #[test]
 fn an_entry_that_says_nothing_leaves_its_model_as_it_is() {
     assert_eq!(model(0, true).max_attempts(), Some(1));
-    let info = ModelInfo { name: "m".to_owned(), model: "m".to_owned(), provider: "t".to_owned(), supports_vision: false };
+    let info = ModelInfo {
+        name: "m".to_owned(),
+        model: "m".to_owned(),
+        provider: "t".to_owned(),
+        supports_vision: false,
+    };
     let plain: Arc<dyn ChatModel> = Arc::new(Slow { info, ends: true });
-    assert!(Arc::ptr_eq(&plain, &Paced::by(&ModelEntry::new("m", "t", "m"), plain.clone())));
+    assert!(Arc::ptr_eq(
+        &plain,
+        &Paced::by(&ModelEntry::new("m", "t", "m"), plain.clone())
+    ));
 }

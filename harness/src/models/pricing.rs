@@ -37,7 +37,8 @@ impl Pricing {
         // Counts stay far below what a float holds exactly.
         let tokens = |count: u64| count as f64;
         let fresh = tokens(usage.input_tokens - cached) * self.input;
-        (fresh + tokens(cached) * self.cached_input + tokens(usage.output_tokens) * self.output) / MILLION
+        (fresh + tokens(cached) * self.cached_input + tokens(usage.output_tokens) * self.output)
+            / MILLION
     }
 }
 
@@ -55,9 +56,19 @@ mod tests {
             input_token_details: json!({"cache_read": 400_000}).as_object().unwrap().clone(),
             ..UsageMetadata::default()
         };
-        let cost = |prices| Pricing::from(&serde_json::from_value::<PricingConfig>(prices).unwrap()).cost(&usage);
-        assert_eq!(cost(json!({"input_per_million": 2, "output_per_million": 8})), 6.0);
-        assert_eq!(cost(json!({"input_per_million": 2, "output_per_million": 8, "input_cache_hit_per_million": 0.5})), 5.4);
+        let cost = |prices| {
+            Pricing::from(&serde_json::from_value::<PricingConfig>(prices).unwrap()).cost(&usage)
+        };
+        assert_eq!(
+            cost(json!({"input_per_million": 2, "output_per_million": 8})),
+            6.0
+        );
+        assert_eq!(
+            cost(
+                json!({"input_per_million": 2, "output_per_million": 8, "input_cache_hit_per_million": 0.5})
+            ),
+            5.4
+        );
         assert_eq!(cost(json!({})), 0.0);
     }
 }

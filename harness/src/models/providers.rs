@@ -21,9 +21,14 @@ pub(super) fn over_http(
     info: ModelInfo,
     parts: &Parts,
 ) -> Option<Result<Arc<dyn ChatModel>, String>> {
-    let wants_responses = entry.extra.get("use_responses_api").is_some_and(|wanted| wanted == true);
+    let wants_responses = entry
+        .extra
+        .get("use_responses_api")
+        .is_some_and(|wanted| wanted == true);
     let model = match (kind, dialect(kind, entry)) {
-        (_, Some(dialect)) if wants_responses => driven(Responses::of(entry, dialect.site), entry, info, parts),
+        (_, Some(dialect)) if wants_responses => {
+            driven(Responses::of(entry, dialect.site), entry, info, parts)
+        }
         (_, Some(dialect)) => driven(ChatCompletions::of(entry, dialect), entry, info, parts),
         (ProviderKind::Codex, None) => driven(Responses::of_codex(entry), entry, info, parts),
         (ProviderKind::Anthropic, None) => driven(Messages::of(entry, false), entry, info, parts),
@@ -40,7 +45,9 @@ fn dialect(kind: ProviderKind, entry: &ModelEntry) -> Option<Dialect> {
     match kind {
         ProviderKind::OpenAi => Some(Dialect::OPENAI),
         ProviderKind::DeepSeek => Some(Dialect::DEEPSEEK),
-        ProviderKind::OpenAiCompatReplay | ProviderKind::MiMo | ProviderKind::StepFun => Some(Dialect::REASONING_REPLAY),
+        ProviderKind::OpenAiCompatReplay | ProviderKind::MiMo | ProviderKind::StepFun => {
+            Some(Dialect::REASONING_REPLAY)
+        }
         ProviderKind::Vllm => Some(Dialect::VLLM),
         ProviderKind::MiniMax => Some(Dialect::MINIMAX),
         ProviderKind::MindIe => Some(Dialect::MINDIE),
@@ -61,8 +68,24 @@ fn driven<W: Wire>(
     parts: &Parts,
 ) -> Result<Arc<dyn ChatModel>, String> {
     let (wire, endpoint) = way?;
-    let proxy = PROXY_KEYS.iter().find_map(|key| entry.extra.get(*key)?.as_str().filter(|address| !address.trim().is_empty()));
-    let http = proxy.map_or_else(|| parts.http.get_or_init(SharedHttp::new).clone(), SharedHttp::through);
+    let proxy = PROXY_KEYS.iter().find_map(|key| {
+        entry
+            .extra
+            .get(*key)?
+            .as_str()
+            .filter(|address| !address.trim().is_empty())
+    });
+    let http = proxy.map_or_else(
+        || parts.http.get_or_init(SharedHttp::new).clone(),
+        SharedHttp::through,
+    );
     let http = http.map_err(|error| error.to_string())?;
-    Ok(Arc::new(HttpChatModel::new(entry.clone(), info, wire, endpoint, http, Arc::clone(&parts.clock))))
+    Ok(Arc::new(HttpChatModel::new(
+        entry.clone(),
+        info,
+        wire,
+        endpoint,
+        http,
+        Arc::clone(&parts.clock),
+    )))
 }

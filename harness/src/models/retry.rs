@@ -43,7 +43,9 @@ impl RetryPolicy {
     /// How many tries a failure of this class gets in all.
     pub fn attempts_for(&self, kind: ModelErrorKind) -> u32 {
         match kind {
-            ModelErrorKind::Burst | ModelErrorKind::Stalled => self.max_attempts.min(TRIES_WHEN_HOPELESS),
+            ModelErrorKind::Burst | ModelErrorKind::Stalled => {
+                self.max_attempts.min(TRIES_WHEN_HOPELESS)
+            }
             kind if kind.is_retriable() => self.max_attempts,
             _ => 1,
         }
@@ -52,15 +54,29 @@ impl RetryPolicy {
     /// The wait before the next try after `attempt` tries (at least 1) ended in `error`, or `None` to give up. `jitter` is
     /// drawn from 0..1; `previous` is the wait before the try that just failed. What the provider asks for wins; else waits
     /// are decorrelated, so that many callers do not come back together.
-    pub fn next_delay(&self, attempt: u32, previous: Option<Duration>, error: &ModelError, jitter: f64) -> Option<Duration> {
+    pub fn next_delay(
+        &self,
+        attempt: u32,
+        previous: Option<Duration>,
+        error: &ModelError,
+        jitter: f64,
+    ) -> Option<Duration> {
         if attempt >= self.attempts_for(error.kind) {
             return None;
         }
         if let Some(asked) = error.retry_after {
             return (asked <= self.longest_asked).then_some(asked);
         }
-        let base = if error.kind == ModelErrorKind::Burst { self.burst_base } else { self.base };
-        let upper = previous.unwrap_or(base).saturating_mul(3).max(base).min(self.cap);
+        let base = if error.kind == ModelErrorKind::Burst {
+            self.burst_base
+        } else {
+            self.base
+        };
+        let upper = previous
+            .unwrap_or(base)
+            .saturating_mul(3)
+            .max(base)
+            .min(self.cap);
         let lower = base.min(upper);
         Some(lower + (upper - lower).mul_f64(jitter.clamp(0.0, 1.0)))
     }
@@ -109,7 +125,10 @@ pub struct Retry<'a> {
 
 impl std::fmt::Debug for Retry<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Retry").field("policy", &self.policy).field("breaker", &self.breaker).finish_non_exhaustive()
+        f.debug_struct("Retry")
+            .field("policy", &self.policy)
+            .field("breaker", &self.breaker)
+            .finish_non_exhaustive()
     }
 }
 
@@ -123,16 +142,25 @@ pub struct Answering {
 
 impl std::fmt::Debug for Answering {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Answering").field("model", &self.model).finish_non_exhaustive()
+        f.debug_struct("Answering")
+            .field("model", &self.model)
+            .finish_non_exhaustive()
     }
 }
 
 /// Asks `model`, again where that may help, then its fallbacks alike, until a first chunk is there. From then on an error is
 /// final: a viewer has seen text, and another try would say it twice. Dropping the future ends it at any point. When nobody
 /// answers, the error is the one of `model` itself.
-pub async fn stream_with_retry(model: &dyn ChatModel, request: ModelRequest, mut retry: Retry<'_>) -> Result<Answering, ModelError> {
+pub async fn stream_with_retry(
+    model: &dyn ChatModel,
+    request: ModelRequest,
+    mut retry: Retry<'_>,
+) -> Result<Answering, ModelError> {
     let breaker = retry.breaker.take();
-    let answering = |model: &dyn ChatModel, chunks| Answering { model: model.info().name.clone(), chunks };
+    let answering = |model: &dyn ChatModel, chunks| Answering {
+        model: model.info().name.clone(),
+        chunks,
+    };
     let error = match ask(model, &request, &mut retry, breaker).await {
         Ok(chunks) => return Ok(answering(model, chunks)),
         // What one model refuses for what it says, nobody else is asked.
@@ -156,12 +184,19 @@ async fn ask(
     retry: &mut Retry<'_>,
     breaker: Option<Arc<CircuitBreaker>>,
 ) -> Result<ModelStream, ModelError> {
-    let permit = match breaker.as_ref().map(|breaker| breaker.admit(retry.clock.now())).transpose() {
+    let permit = match breaker
+        .as_ref()
+        .map(|breaker| breaker.admit(retry.clock.now()))
+        .transpose()
+    {
         Ok(permit) => permit,
         Err(wait) => return Err(circuit_open(model, wait)),
     };
     let usual = retry.policy;
-    let policy = RetryPolicy { max_attempts: model.max_attempts().unwrap_or(usual.max_attempts), ..usual };
+    let policy = RetryPolicy {
+        max_attempts: model.max_attempts().unwrap_or(usual.max_attempts),
+        ..usual
+    };
     let mut previous = None;
     let mut attempt = 1;
     loop {
@@ -186,7 +221,12 @@ async fn ask(
             }
             return Err(error);
         };
-        let notice = RetryNotice { attempt, max_attempts: policy.attempts_for(error.kind), wait, error };
+        let notice = RetryNotice {
+            attempt,
+            max_attempts: policy.attempts_for(error.kind),
+            wait,
+            error,
+        };
         (retry.on_retry)(&notice);
         tokio::time::sleep(wait).await;
         previous = Some(wait);
@@ -195,21 +235,40 @@ async fn ask(
 }
 
 /// The stream with its first chunk already there, put back in front.
-async fn first_chunk(model: &dyn ChatModel, request: ModelRequest) -> Result<ModelStream, ModelError> {
+async fn first_chunk(
+    model: &dyn ChatModel,
+    request: ModelRequest,
+) -> Result<ModelStream, ModelError> {
     let mut rest = model.stream(request).await?;
     match rest.next().await {
         Some(first) => Ok(Box::pin(stream::iter([Ok(first?)]).chain(rest))),
-        None => Err(model_error(model, ModelErrorKind::Transient, "the answer was empty".to_owned())),
+        None => Err(model_error(
+            model,
+            ModelErrorKind::Transient,
+            "the answer was empty".to_owned(),
+        )),
     }
 }
 
 fn circuit_open(model: &dyn ChatModel, wait: Duration) -> ModelError {
-    let message = format!("it failed too often in a row and is left alone; next try in {} s", wait.as_secs_f64().ceil());
-    ModelError { retry_after: Some(wait), ..model_error(model, ModelErrorKind::Busy, message) }
+    let message = format!(
+        "it failed too often in a row and is left alone; next try in {} s",
+        wait.as_secs_f64().ceil()
+    );
+    ModelError {
+        retry_after: Some(wait),
+        ..model_error(model, ModelErrorKind::Busy, message)
+    }
 }
 
 fn model_error(model: &dyn ChatModel, kind: ModelErrorKind, message: String) -> ModelError {
-    ModelError { model: model.info().name.clone(), kind, message, status: None, retry_after: None }
+    ModelError {
+        model: model.info().name.clone(),
+        kind,
+        message,
+        status: None,
+        retry_after: None,
+    }
 }
 
 #[cfg(test)]

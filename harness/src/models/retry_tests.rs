@@ -15,7 +15,13 @@ use crate::models::{BreakerPolicy, ModelEntry, ModelInfo};
 
 fn error(kind: ModelErrorKind, retry_after: Option<u64>) -> ModelError {
     let retry_after = retry_after.map(Duration::from_millis);
-    ModelError { model: "m".to_owned(), kind, message: "no".to_owned(), status: None, retry_after }
+    ModelError {
+        model: "m".to_owned(),
+        kind,
+        message: "no".to_owned(),
+        status: None,
+        retry_after,
+    }
 }
 
 #[test]
@@ -44,7 +50,12 @@ fn the_delay_follows_the_table() {
     ];
     for (attempt, previous, error, jitter, expected) in table {
         let wait = policy.next_delay(attempt, previous.map(Duration::from_millis), &error, jitter);
-        assert_eq!(wait.map(|wait| wait.as_millis()), expected, "{attempt} {:?} {jitter}", error.kind);
+        assert_eq!(
+            wait.map(|wait| wait.as_millis()),
+            expected,
+            "{attempt} {:?} {jitter}",
+            error.kind
+        );
     }
 }
 
@@ -64,8 +75,19 @@ impl Flaky {
     }
 
     fn named(name: &str, failing: u32, kind: ModelErrorKind, after_text: bool) -> Self {
-        let info = ModelInfo { name: name.to_owned(), model: "m".to_owned(), provider: "t".to_owned(), supports_vision: false };
-        Self { info, calls: AtomicU32::new(0), failing, kind, after_text }
+        let info = ModelInfo {
+            name: name.to_owned(),
+            model: "m".to_owned(),
+            provider: "t".to_owned(),
+            supports_vision: false,
+        };
+        Self {
+            info,
+            calls: AtomicU32::new(0),
+            failing,
+            kind,
+            after_text,
+        }
     }
 }
 
@@ -77,7 +99,10 @@ impl ChatModel for Flaky {
 
     async fn stream(&self, request: ModelRequest) -> Result<ModelStream, ModelError> {
         let fails = self.calls.fetch_add(1, Ordering::SeqCst) < self.failing;
-        let text = MessageChunk { content: "hi".to_owned(), ..MessageChunk::empty(request.message_id) };
+        let text = MessageChunk {
+            content: "hi".to_owned(),
+            ..MessageChunk::empty(request.message_id)
+        };
         let items = match (fails, self.after_text) {
             (true, false) => return Err(error(self.kind, None)),
             (true, true) => vec![Ok(text), Err(error(self.kind, None))],
@@ -92,10 +117,19 @@ fn movable<F: Future + Send>(future: F) -> F {
     future
 }
 
-async fn run(model: &dyn ChatModel, breaker: Option<Arc<CircuitBreaker>>) -> (Result<String, ModelError>, Vec<RetryNotice>) {
+async fn run(
+    model: &dyn ChatModel,
+    breaker: Option<Arc<CircuitBreaker>>,
+) -> (Result<String, ModelError>, Vec<RetryNotice>) {
     let mut notices = Vec::new();
     let outcome = match begin(model, breaker, &mut notices).await {
-        Ok(answering) => answering.chunks.map_ok(|chunk| chunk.content).try_collect().await,
+        Ok(answering) => {
+            answering
+                .chunks
+                .map_ok(|chunk| chunk.content)
+                .try_collect()
+                .await
+        }
         Err(error) => Err(error),
     };
     (outcome, notices)
@@ -133,17 +167,30 @@ async fn a_call_that_recovers_is_answered_and_each_wait_is_announced() {
     assert_eq!(outcome.as_deref(), Ok("hi"));
     assert_eq!(start.elapsed().as_millis(), 2000 + 3500);
     let event = notices[1].event();
-    assert_eq!((&event["type"], &event["attempt"], &event["max_attempts"]), (&"llm_retry".into(), &2.into(), &3.into()));
-    assert_eq!((&event["wait_ms"], &event["reason"]), (&3500.into(), &"transient".into()));
+    assert_eq!(
+        (&event["type"], &event["attempt"], &event["max_attempts"]),
+        (&"llm_retry".into(), &2.into(), &3.into())
+    );
+    assert_eq!(
+        (&event["wait_ms"], &event["reason"]),
+        (&3500.into(), &"transient".into())
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn tries_are_bounded_and_refusals_are_final() {
-    for (kind, calls) in [(ModelErrorKind::Busy, 3), (ModelErrorKind::Stalled, 2), (ModelErrorKind::Auth, 1)] {
+    for (kind, calls) in [
+        (ModelErrorKind::Busy, 3),
+        (ModelErrorKind::Stalled, 2),
+        (ModelErrorKind::Auth, 1),
+    ] {
         let model = Flaky::new(99, kind, false);
         let (outcome, notices) = run(&model, None).await;
         assert_eq!(outcome.unwrap_err().kind, kind);
-        assert_eq!((model.calls.load(Ordering::SeqCst), notices.len() as u32), (calls, calls - 1));
+        assert_eq!(
+            (model.calls.load(Ordering::SeqCst), notices.len() as u32),
+            (calls, calls - 1)
+        );
     }
 }
 
@@ -157,34 +204,68 @@ async fn text_that_was_seen_is_never_said_twice() {
 
 #[tokio::test(start_paused = true)]
 async fn an_open_circuit_refuses_without_a_call_and_refusals_do_not_open_it() {
-    let breaker = Arc::new(CircuitBreaker::new(BreakerPolicy { failure_threshold: 1, ..BreakerPolicy::default() }));
+    let breaker = Arc::new(CircuitBreaker::new(BreakerPolicy {
+        failure_threshold: 1,
+        ..BreakerPolicy::default()
+    }));
     for harmless in [ModelErrorKind::Auth, ModelErrorKind::Burst] {
-        run(&Flaky::new(9, harmless, false), Some(Arc::clone(&breaker))).await.0.unwrap_err();
-        assert_eq!(breaker.circuit(), crate::models::Circuit::Closed { failures: 0 }, "{harmless:?}");
+        run(&Flaky::new(9, harmless, false), Some(Arc::clone(&breaker)))
+            .await
+            .0
+            .unwrap_err();
+        assert_eq!(
+            breaker.circuit(),
+            crate::models::Circuit::Closed { failures: 0 },
+            "{harmless:?}"
+        );
     }
-    run(&Flaky::new(9, ModelErrorKind::Transient, false), Some(Arc::clone(&breaker))).await.0.unwrap_err();
+    run(
+        &Flaky::new(9, ModelErrorKind::Transient, false),
+        Some(Arc::clone(&breaker)),
+    )
+    .await
+    .0
+    .unwrap_err();
     let model = Flaky::new(0, ModelErrorKind::Transient, false);
     let refused = run(&model, Some(breaker)).await.0.unwrap_err();
-    assert_eq!((refused.kind, model.calls.load(Ordering::SeqCst)), (ModelErrorKind::Busy, 0));
+    assert_eq!(
+        (refused.kind, model.calls.load(Ordering::SeqCst)),
+        (ModelErrorKind::Busy, 0)
+    );
     assert!(refused.message.contains("left alone"));
 }
 
 #[tokio::test(start_paused = true)]
 async fn calls_that_time_out_open_the_circuit_and_each_counts_once_however_often_it_was_tried() {
-    let breaker = Arc::new(CircuitBreaker::new(BreakerPolicy { failure_threshold: 2, ..BreakerPolicy::default() }));
+    let breaker = Arc::new(CircuitBreaker::new(BreakerPolicy {
+        failure_threshold: 2,
+        ..BreakerPolicy::default()
+    }));
     let model = Flaky::new(99, ModelErrorKind::Stalled, false);
     run(&model, Some(Arc::clone(&breaker))).await.0.unwrap_err();
-    assert_eq!((model.calls.load(Ordering::SeqCst), breaker.circuit()), (2, crate::models::Circuit::Closed { failures: 1 }));
+    assert_eq!(
+        (model.calls.load(Ordering::SeqCst), breaker.circuit()),
+        (2, crate::models::Circuit::Closed { failures: 1 })
+    );
     run(&model, Some(Arc::clone(&breaker))).await.0.unwrap_err();
-    assert!(matches!(breaker.circuit(), crate::models::Circuit::Open { .. }));
+    assert!(matches!(
+        breaker.circuit(),
+        crate::models::Circuit::Open { .. }
+    ));
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_entry_may_say_how_often_its_calls_are_tried() {
     for (retries, calls) in [(0, 1), (4, 5)] {
         let flaky = Arc::new(Flaky::new(99, ModelErrorKind::Transient, false));
-        let entry = ModelEntry { max_retries: Some(retries), ..ModelEntry::new("m", "t", "m") };
-        let paced = WithFallbacks { model: Paced::by(&entry, flaky.clone()), fallbacks: vec![] };
+        let entry = ModelEntry {
+            max_retries: Some(retries),
+            ..ModelEntry::new("m", "t", "m")
+        };
+        let paced = WithFallbacks {
+            model: Paced::by(&entry, flaky.clone()),
+            fallbacks: vec![],
+        };
         run(&paced, None).await.0.unwrap_err();
         assert_eq!(flaky.calls.load(Ordering::SeqCst), calls);
     }
@@ -193,23 +274,54 @@ async fn an_entry_may_say_how_often_its_calls_are_tried() {
 #[tokio::test(start_paused = true)]
 async fn another_model_answers_for_one_that_fails_for_good() {
     let behind = |kind, others: Vec<Flaky>| {
-        let fallbacks = others.into_iter().map(|other| Arc::new(other) as Arc<dyn ChatModel>).collect();
-        WithFallbacks { model: Arc::new(Flaky::new(99, kind, false)), fallbacks }
+        let fallbacks = others
+            .into_iter()
+            .map(|other| Arc::new(other) as Arc<dyn ChatModel>)
+            .collect();
+        WithFallbacks {
+            model: Arc::new(Flaky::new(99, kind, false)),
+            fallbacks,
+        }
     };
     let deaf = || Flaky::new(99, ModelErrorKind::Config, false);
     let well = || Flaky::new(1, ModelErrorKind::Transient, false);
     let answered = behind(ModelErrorKind::Quota, vec![deaf(), well()]);
     assert_eq!(run(&answered, None).await.0.as_deref(), Ok("hi"));
     let other = Flaky::named("other", 0, ModelErrorKind::Transient, false);
-    let answering = begin(&behind(ModelErrorKind::Quota, vec![deaf(), other]), None, &mut vec![]).await.unwrap();
+    let answering = begin(
+        &behind(ModelErrorKind::Quota, vec![deaf(), other]),
+        None,
+        &mut vec![],
+    )
+    .await
+    .unwrap();
     assert_eq!(answering.model, "other", "what it costs is its own");
     let nobody = behind(ModelErrorKind::Quota, vec![deaf()]);
-    assert_eq!(run(&nobody, None).await.0.unwrap_err().kind, ModelErrorKind::Quota);
+    assert_eq!(
+        run(&nobody, None).await.0.unwrap_err().kind,
+        ModelErrorKind::Quota
+    );
     let refused = behind(ModelErrorKind::BadRequest, vec![well()]);
-    assert_eq!(run(&refused, None).await.0.unwrap_err().kind, ModelErrorKind::BadRequest);
+    assert_eq!(
+        run(&refused, None).await.0.unwrap_err().kind,
+        ModelErrorKind::BadRequest
+    );
 
-    let breaker = Arc::new(CircuitBreaker::new(BreakerPolicy { failure_threshold: 1, ..BreakerPolicy::default() }));
-    run(&Flaky::new(9, ModelErrorKind::Transient, false), Some(Arc::clone(&breaker))).await.0.unwrap_err();
+    let breaker = Arc::new(CircuitBreaker::new(BreakerPolicy {
+        failure_threshold: 1,
+        ..BreakerPolicy::default()
+    }));
+    run(
+        &Flaky::new(9, ModelErrorKind::Transient, false),
+        Some(Arc::clone(&breaker)),
+    )
+    .await
+    .0
+    .unwrap_err();
     let rested = behind(ModelErrorKind::Transient, vec![well()]);
-    assert_eq!(run(&rested, Some(breaker)).await.0.as_deref(), Ok("hi"), "an open circuit is a reason to ask another");
+    assert_eq!(
+        run(&rested, Some(breaker)).await.0.as_deref(),
+        Ok("hi"),
+        "an open circuit is a reason to ask another"
+    );
 }

@@ -24,7 +24,16 @@ pub struct TokenUsageView {
 
 impl From<&AppConfig> for ModelList {
     fn from(config: &AppConfig) -> Self {
-        let models = config.models.iter().map(|model| ModelFacts::from(&ModelEntry::from(model))).collect();
-        Self { models, token_usage: TokenUsageView { enabled: config.token_usage.enabled } }
+        let models = config
+            .models
+            .iter()
+            .map(|model| ModelFacts::from(&ModelEntry::from(model)))
+            .collect();
+        Self {
+            models,
+            token_usage: TokenUsageView {
+                enabled: config.token_usage.enabled,
+            },
+        }
     }
 }

@@ -40,14 +40,23 @@ impl Till {
     /// Opens a tab.
     pub fn open(&self) -> Tab<'_> {
         let (sink, heard) = EventSink::channel();
-        Tab { till: self, sink, heard }
+        Tab {
+            till: self,
+            sink,
+            heard,
+        }
     }
 }
 
 impl Tab<'_> {
     /// Who asks on this tab.
     pub fn asker(&self) -> Asker<'_> {
-        Asker { caller: "middleware", clock: &*self.till.clock, ids: &*self.till.ids, sink: Some(&self.sink) }
+        Asker {
+            caller: "middleware",
+            clock: &*self.till.clock,
+            ids: &*self.till.ids,
+            sink: Some(&self.sink),
+        }
     }
 
     /// Books what was asked on its user, and on the thread that it is about, if there is one. That it cannot be booked takes nothing

@@ -28,7 +28,10 @@ const NAMES: &[(TokenFamily, &[&str])] = &[
     (TokenFamily::Gemini, &["gemini", "gemma"]),
     (
         TokenFamily::Chinese,
-        &["qwen", "qwq", "deepseek", "glm", "kimi", "moonshot", "doubao", "minimax", "mimo", "step-", "ernie", "hunyuan"],
+        &[
+            "qwen", "qwq", "deepseek", "glm", "kimi", "moonshot", "doubao", "minimax", "mimo",
+            "step-", "ernie", "hunyuan",
+        ],
     ),
     (TokenFamily::OpenAi, &["gpt", "o1", "o3", "o4", "codex"]),
 ];
@@ -37,7 +40,9 @@ impl TokenFamily {
     /// The family of a model, by its provider's name for it.
     pub fn of(info: &ModelInfo) -> Self {
         let name = info.model.to_lowercase();
-        let known = NAMES.iter().find(|(_, words)| words.iter().any(|word| name.contains(word)));
+        let known = NAMES
+            .iter()
+            .find(|(_, words)| words.iter().any(|word| name.contains(word)));
         known.map(|(family, _)| *family).unwrap_or_default()
     }
 
@@ -80,7 +85,12 @@ mod tests {
     use super::*;
 
     fn family(model: &str) -> TokenFamily {
-        TokenFamily::of(&ModelInfo { name: "m".to_owned(), model: model.to_owned(), provider: "openai".to_owned(), supports_vision: false })
+        TokenFamily::of(&ModelInfo {
+            name: "m".to_owned(),
+            model: model.to_owned(),
+            provider: "openai".to_owned(),
+            supports_vision: false,
+        })
     }
 
     #[test]
@@ -93,12 +103,23 @@ mod tests {
 
     #[test]
     fn estimates_grow_with_text_and_weigh_wide_letters_more() {
-        for family in [TokenFamily::OpenAi, TokenFamily::Claude, TokenFamily::Gemini, TokenFamily::Chinese, TokenFamily::Other] {
+        for family in [
+            TokenFamily::OpenAi,
+            TokenFamily::Claude,
+            TokenFamily::Gemini,
+            TokenFamily::Chinese,
+            TokenFamily::Other,
+        ] {
             let latin = family.tokens(TextSize::of(&"word ".repeat(100)));
             let chinese = family.tokens(TextSize::of(&"字".repeat(500)));
             assert!((100..=160).contains(&latin), "{family:?} {latin}");
             assert!(chinese > 2 * latin, "{family:?} {chinese}");
-            assert!(family.tokens(TextSize { narrow: family.letters(1_000) as u64, wide: 0 }) <= 1_000);
+            assert!(
+                family.tokens(TextSize {
+                    narrow: family.letters(1_000) as u64,
+                    wide: 0
+                }) <= 1_000
+            );
         }
     }
 }

@@ -3,8 +3,15 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
 
 /// Addresses of documentation. Private networks use one or the other; no machine has them all.
-const NOBODYS_V4: [Ipv4Addr; 3] = [Ipv4Addr::new(192, 0, 2, 1), Ipv4Addr::new(198, 51, 100, 1), Ipv4Addr::new(203, 0, 113, 1)];
-const NOBODYS_V6: [Ipv6Addr; 2] = [Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1), Ipv6Addr::new(0x3fff, 0, 0, 0, 0, 0, 0, 1)];
+const NOBODYS_V4: [Ipv4Addr; 3] = [
+    Ipv4Addr::new(192, 0, 2, 1),
+    Ipv4Addr::new(198, 51, 100, 1),
+    Ipv4Addr::new(203, 0, 113, 1),
+];
+const NOBODYS_V6: [Ipv6Addr; 2] = [
+    Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1),
+    Ipv6Addr::new(0x3fff, 0, 0, 0, 0, 0, 0, 1),
+];
 
 /// Whether `address` is one that anybody on the internet could call: not of this machine, its network, or a reserved range.
 pub fn is_public(address: IpAddr) -> bool {
@@ -22,8 +29,12 @@ pub fn is_own(address: IpAddr) -> bool {
     let lets_us = |address: IpAddr| UdpSocket::bind((address, 0)).is_ok();
     // Machines that stand in for others may take any address: then this tells nothing.
     let lets_us_take_any = || match address {
-        IpAddr::V4(_) => NOBODYS_V4.into_iter().all(|nobodys| lets_us(nobodys.into())),
-        IpAddr::V6(_) => NOBODYS_V6.into_iter().all(|nobodys| lets_us(nobodys.into())),
+        IpAddr::V4(_) => NOBODYS_V4
+            .into_iter()
+            .all(|nobodys| lets_us(nobodys.into())),
+        IpAddr::V6(_) => NOBODYS_V6
+            .into_iter()
+            .all(|nobodys| lets_us(nobodys.into())),
     };
     lets_us(address) && !lets_us_take_any()
 }
@@ -51,7 +62,8 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
     let [first, second, _, _, fifth, sixth, ..] = address.segments();
     // Global unicast is 2000::/3; of it, Teredo and other protocols (2001::/23) and documentation (2001:db8::/32, 3fff::/20) are not.
     let global = first & 0xe000 == 0x2000;
-    let special = (first == 0x2001 && (second < 0x0200 || second == 0x0db8)) || (first == 0x3fff && second < 0x1000);
+    let special = (first == 0x2001 && (second < 0x0200 || second == 0x0db8))
+        || (first == 0x3fff && second < 0x1000);
     // An interface that stands for an IPv4 address inside of its site (ISATAP).
     let tunnel = matches!((fifth, sixth), (0 | 0x0200, 0x5efe));
     global && !special && !tunnel
@@ -85,7 +97,15 @@ mod tests {
 
     #[test]
     fn the_public_and_the_rest() {
-        for public in ["8.8.8.8", "100.63.0.1", "100.128.0.1", "172.32.0.1", "2606:4700::1111", "2002:0808:0808::1", "64:ff9b::808:808"] {
+        for public in [
+            "8.8.8.8",
+            "100.63.0.1",
+            "100.128.0.1",
+            "172.32.0.1",
+            "2606:4700::1111",
+            "2002:0808:0808::1",
+            "64:ff9b::808:808",
+        ] {
             assert!(is_public(public.parse().unwrap()), "{public}");
         }
         for other in [

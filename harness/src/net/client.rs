@@ -35,7 +35,9 @@ pub struct SystemLookup {
 
 impl Default for SystemLookup {
     fn default() -> Self {
-        Self { places: Arc::new(Semaphore::new(MOST_LOOKUPS)) }
+        Self {
+            places: Arc::new(Semaphore::new(MOST_LOOKUPS)),
+        }
     }
 }
 
@@ -53,7 +55,11 @@ impl Lookup for SystemLookup {
 }
 
 /// What a thread finds out in time. It keeps its place until it is done, also when that is too late.
-async fn within<T: Send + 'static>(places: &Arc<Semaphore>, limit: Duration, work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+async fn within<T: Send + 'static>(
+    places: &Arc<Semaphore>,
+    limit: Duration,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Option<T> {
     let worked = async {
         let place = places.clone().acquire_owned().await.ok()?;
         let thread = tokio::task::spawn_blocking(move || {
@@ -75,16 +81,27 @@ pub struct GuardedClient {
 
 impl GuardedClient {
     /// A client; `adjust` may add limits and headers, not redirects, a proxy or a resolver.
-    pub fn new(egress: Egress, lookup: Arc<dyn Lookup>, adjust: impl FnOnce(ClientBuilder) -> ClientBuilder) -> reqwest::Result<Self> {
+    pub fn new(
+        egress: Egress,
+        lookup: Arc<dyn Lookup>,
+        adjust: impl FnOnce(ClientBuilder) -> ClientBuilder,
+    ) -> reqwest::Result<Self> {
         let egress = Arc::new(egress);
-        let dns = GuardedDns { egress: egress.clone(), lookup: lookup.clone() };
+        let dns = GuardedDns {
+            egress: egress.clone(),
+            lookup: lookup.clone(),
+        };
         let client = adjust(Client::builder())
             .dns_resolver(Arc::new(dns))
             // A redirect or a proxy would lead past the check of the address.
             .redirect(reqwest::redirect::Policy::none())
             .no_proxy()
             .build()?;
-        Ok(Self { client, egress, lookup })
+        Ok(Self {
+            client,
+            egress,
+            lookup,
+        })
     }
 
     /// A request to `url`, if it may be called as far as its form tells; a name that leads home fails when it is sent.

@@ -10,11 +10,19 @@ use super::address::is_public;
 const MOST_BYTES: usize = 65_536;
 
 /// Names that mean this machine or the inside of a cloud, whatever they resolve to.
-const INSIDE: &[&str] = &["localhost", "metadata", "metadata.google.internal", "instance-data", "instance-data.ec2.internal"];
+const INSIDE: &[&str] = &[
+    "localhost",
+    "metadata",
+    "metadata.google.internal",
+    "instance-data",
+    "instance-data.ec2.internal",
+];
 
 /// Ports above 1023 on which no web server is: browsers refuse these as well.
-const NOT_WEB: &[u16] =
-    &[1719, 1720, 1723, 2049, 3659, 4045, 4190, 5060, 5061, 6000, 6566, 6665, 6666, 6667, 6668, 6669, 6679, 6697, 10080];
+const NOT_WEB: &[u16] = &[
+    1719, 1720, 1723, 2049, 3659, 4045, 4190, 5060, 5061, 6000, 6566, 6665, 6666, 6667, 6668, 6669,
+    6679, 6697, 10080,
+];
 
 /// Which hosts may be called.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -60,7 +68,10 @@ pub enum Forbidden {
 impl Egress {
     /// The address that `text` names, if its form allows it. A name is not resolved here.
     pub fn read(&self, text: &str) -> Result<Url, Forbidden> {
-        let url = Url::parse(text).ok().filter(|_| text.len() <= MOST_BYTES).ok_or(Forbidden::NoWebAddress)?;
+        let url = Url::parse(text)
+            .ok()
+            .filter(|_| text.len() <= MOST_BYTES)
+            .ok_or(Forbidden::NoWebAddress)?;
         self.check(&url)?;
         Ok(url)
     }
@@ -105,10 +116,15 @@ impl Egress {
     /// Whether somebody who may say so said that this host may be called.
     fn trusts(&self, host: &str) -> bool {
         let host = host.trim_end_matches('.').to_ascii_lowercase();
-        self.hosts.iter().map(|trusted| trusted.to_ascii_lowercase()).any(|trusted| match trusted.strip_prefix('*') {
-            Some(above) => above.starts_with('.') && host.len() > above.len() && host.ends_with(above),
-            None => host == trusted,
-        })
+        self.hosts
+            .iter()
+            .map(|trusted| trusted.to_ascii_lowercase())
+            .any(|trusted| match trusted.strip_prefix('*') {
+                Some(above) => {
+                    above.starts_with('.') && host.len() > above.len() && host.ends_with(above)
+                }
+                None => host == trusted,
+            })
     }
 }
 
@@ -124,7 +140,11 @@ impl Ports {
 /// The host as it is resolved: without the brackets of an IPv6 address and the dot that ends a full name. In URLs every spelling of
 /// an IPv4 address (decimal, octal, hexadecimal, short) reads the same.
 pub(super) fn host_of(url: &Url) -> String {
-    url.host_str().unwrap_or_default().trim_matches(['[', ']']).trim_end_matches('.').to_ascii_lowercase()
+    url.host_str()
+        .unwrap_or_default()
+        .trim_matches(['[', ']'])
+        .trim_end_matches('.')
+        .to_ascii_lowercase()
 }
 
 #[cfg(test)]

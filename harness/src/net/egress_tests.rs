@@ -209,13 +209,19 @@ const HOME: &[&str] = &[
 ];
 
 fn strict() -> Egress {
-    Egress { ports: Ports::Web, ..Egress::default() }
+    Egress {
+        ports: Ports::Web,
+        ..Egress::default()
+    }
 }
 
 #[test]
 fn no_spelling_leads_home() {
     assert!(HOME.len() >= 150, "{}", HOME.len());
-    let allowed: Vec<&&str> = HOME.iter().filter(|address| strict().read(address).is_ok()).collect();
+    let allowed: Vec<&&str> = HOME
+        .iter()
+        .filter(|address| strict().read(address).is_ok())
+        .collect();
     assert!(allowed.is_empty(), "{allowed:?}");
 }
 
@@ -236,33 +242,76 @@ fn the_web_can_be_named() {
         "http://example.com./",
         "http://example.com/@127.0.0.1",
     ] {
-        assert!(strict().read(address).is_ok(), "{address}: {:?}", strict().read(address));
+        assert!(
+            strict().read(address).is_ok(),
+            "{address}: {:?}",
+            strict().read(address)
+        );
     }
-    assert_eq!(strict().read(&format!("http://example.com/{}", "a".repeat(MOST_BYTES))), Err(Forbidden::NoWebAddress));
+    assert_eq!(
+        strict().read(&format!("http://example.com/{}", "a".repeat(MOST_BYTES))),
+        Err(Forbidden::NoWebAddress)
+    );
 }
 
 #[test]
 fn hosts_that_are_trusted_may_be_anywhere_and_no_others() {
-    let egress = Egress { hosts: ["wiki.corp", "*.inner.corp", "10.0.0.7", "::1"].map(str::to_owned).to_vec(), ..strict() };
-    for address in
-        ["http://wiki.corp:25/", "http://WIKI.corp./", "http://a.b.inner.corp", "http://10.0.0.7:22/", "http://[::1]/", "http://0xa.7"]
-    {
+    let egress = Egress {
+        hosts: ["wiki.corp", "*.inner.corp", "10.0.0.7", "::1"]
+            .map(str::to_owned)
+            .to_vec(),
+        ..strict()
+    };
+    for address in [
+        "http://wiki.corp:25/",
+        "http://WIKI.corp./",
+        "http://a.b.inner.corp",
+        "http://10.0.0.7:22/",
+        "http://[::1]/",
+        "http://0xa.7",
+    ] {
         assert!(egress.read(address).is_ok(), "{address}");
     }
     let home: IpAddr = "10.0.0.1".parse().unwrap();
     assert!(egress.allows("wiki.corp", home) && egress.allows("x.inner.corp", home));
-    for host in ["wiki.corp.evil.test", "evilwiki.corp", "inner.corp", "xinner.corp", "10.0.0.8", ""] {
+    for host in [
+        "wiki.corp.evil.test",
+        "evilwiki.corp",
+        "inner.corp",
+        "xinner.corp",
+        "10.0.0.8",
+        "",
+    ] {
         assert!(!egress.allows(host, home), "{host}");
     }
-    assert!(egress.read("http://ann@wiki.corp/").is_err() && egress.read("ftp://wiki.corp/").is_err());
+    assert!(
+        egress.read("http://ann@wiki.corp/").is_err() && egress.read("ftp://wiki.corp/").is_err()
+    );
 }
 
 #[test]
 fn a_name_that_leads_home_in_part_is_refused_whole() {
-    let at = |all: &[&str]| strict().judge("x.test", all.iter().map(|address| address.parse().unwrap()).collect());
-    assert_eq!(at(&["93.184.216.34"]), Ok(vec!["93.184.216.34".parse().unwrap()]));
-    assert_eq!(at(&["93.184.216.34", "127.0.0.1"]), Err(Forbidden::Private("x.test".to_owned())));
+    let at = |all: &[&str]| {
+        strict().judge(
+            "x.test",
+            all.iter().map(|address| address.parse().unwrap()).collect(),
+        )
+    };
+    assert_eq!(
+        at(&["93.184.216.34"]),
+        Ok(vec!["93.184.216.34".parse().unwrap()])
+    );
+    assert_eq!(
+        at(&["93.184.216.34", "127.0.0.1"]),
+        Err(Forbidden::Private("x.test".to_owned()))
+    );
     assert_eq!(at(&[]), Err(Forbidden::Unknown("x.test".to_owned())));
-    let anywhere = Egress { allow_private: true, ..strict() };
-    assert!(anywhere.read("http://localhost/").is_ok() && anywhere.read("http://localhost:22/").is_err());
+    let anywhere = Egress {
+        allow_private: true,
+        ..strict()
+    };
+    assert!(
+        anywhere.read("http://localhost/").is_ok()
+            && anywhere.read("http://localhost:22/").is_err()
+    );
 }

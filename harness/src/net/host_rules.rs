@@ -102,7 +102,13 @@ impl fmt::Display for HostRules {
         match self.entries.as_deref() {
             None => f.write_str("public hosts"),
             Some([]) => f.write_str("no hosts"),
-            Some(entries) => f.write_str(&entries.iter().map(|entry| entry.text.as_str()).collect::<Vec<_>>().join(", ")),
+            Some(entries) => f.write_str(
+                &entries
+                    .iter()
+                    .map(|entry| entry.text.as_str())
+                    .collect::<Vec<_>>()
+                    .join(", "),
+            ),
         }
     }
 }
@@ -116,8 +122,12 @@ impl HostRules {
     /// These alone. An entry is a host, `*.` and a name for all below it, an address or a network (`10.0.0.0/8`); a port after a colon
     /// or `*` for all, else 80 and 443.
     pub fn only<T: AsRef<str>>(entries: impl IntoIterator<Item = T>) -> Result<Self, BadEntry> {
-        let read = |entry: T| Entry::read(entry.as_ref().trim()).ok_or_else(|| BadEntry(entry.as_ref().to_owned()));
-        Ok(Self { entries: Some(entries.into_iter().map(read).collect::<Result<_, _>>()?) })
+        let read = |entry: T| {
+            Entry::read(entry.as_ref().trim()).ok_or_else(|| BadEntry(entry.as_ref().to_owned()))
+        };
+        Ok(Self {
+            entries: Some(entries.into_iter().map(read).collect::<Result<_, _>>()?),
+        })
     }
 
     /// The host and port that a client names, if they may be connected to as far as their form tells. `port` stands for one that is
@@ -129,7 +139,11 @@ impl HostRules {
             (None, Some(address)) if !is_public(address) => return Err(Denied::Private(target)),
             (None, _) => Ports::Web.allow(target.port),
         };
-        if listed { Ok(target) } else { Err(Denied::NotListed(target)) }
+        if listed {
+            Ok(target)
+        } else {
+            Err(Denied::NotListed(target))
+        }
     }
 
     /// What a named target resolved to, if all of it may be connected to: a name that leads inside in part is meant to.
@@ -138,12 +152,19 @@ impl HostRules {
             return Err(Denied::Unknown(target.clone()));
         }
         let may = |address: &IpAddr| is_public(*address) || self.lists(*address, target.port);
-        if found.iter().all(may) { Ok(found) } else { Err(Denied::Private(target.clone())) }
+        if found.iter().all(may) {
+            Ok(found)
+        } else {
+            Err(Denied::Private(target.clone()))
+        }
     }
 
     /// Whether this very address is listed, by itself or by its network.
     pub fn lists(&self, address: IpAddr, port: u16) -> bool {
-        self.entries.iter().flatten().any(|entry| entry.ports.include(port) && entry.hosts.has(address))
+        self.entries
+            .iter()
+            .flatten()
+            .any(|entry| entry.ports.include(port) && entry.hosts.has(address))
     }
 }
 
@@ -151,12 +172,17 @@ impl Entry {
     fn read(text: &str) -> Option<Self> {
         let (host, ports) = match text.rsplit_once(':') {
             Some((host, "*")) => (host, EntryPorts::Any),
-            Some((host, port)) if !text.ends_with(']') && (!host.contains(':') || host.ends_with(']')) => {
+            Some((host, port))
+                if !text.ends_with(']') && (!host.contains(':') || host.ends_with(']')) =>
+            {
                 (host, EntryPorts::One(read_port(port)?))
             }
             _ => (text, EntryPorts::Usual),
         };
-        let inside = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).filter(|host| host.contains('/'));
+        let inside = host
+            .strip_prefix('[')
+            .and_then(|host| host.strip_suffix(']'))
+            .filter(|host| host.contains('/'));
         let host = inside.unwrap_or(host);
         let hosts = match (host.split_once('/'), host.strip_prefix("*.")) {
             (Some((address, bits)), _) => {
@@ -164,26 +190,39 @@ impl Entry {
                 let most = if address.is_ipv4() { 32 } else { 128 };
                 Hosts::Network(address, bits.parse().ok().filter(|bits| *bits <= most)?)
             }
-            (None, Some(above)) => Hosts::Below(read_host(above).filter(|host| host.parse::<IpAddr>().is_err())?),
+            (None, Some(above)) => {
+                Hosts::Below(read_host(above).filter(|host| host.parse::<IpAddr>().is_err())?)
+            }
             (None, None) => {
-                let bracketed = if host.parse::<std::net::Ipv6Addr>().is_ok() { format!("[{host}]") } else { host.to_owned() };
+                let bracketed = if host.parse::<std::net::Ipv6Addr>().is_ok() {
+                    format!("[{host}]")
+                } else {
+                    host.to_owned()
+                };
                 let host = read_host(&bracketed)?;
                 match host.parse::<IpAddr>().map(|address| address.to_canonical()) {
-                    Ok(address) => Hosts::Network(address, if address.is_ipv4() { 32 } else { 128 }),
+                    Ok(address) => {
+                        Hosts::Network(address, if address.is_ipv4() { 32 } else { 128 })
+                    }
                     Err(_) => Hosts::Name(host),
                 }
             }
         };
-        Some(Self { text: text.to_owned(), hosts, ports })
+        Some(Self {
+            text: text.to_owned(),
+            hosts,
+            ports,
+        })
     }
 
     fn names(&self, target: &Target) -> bool {
         let host = match (&self.hosts, target.address) {
             (network @ Hosts::Network(..), Some(address)) => network.has(address),
             (Hosts::Name(name), None) => *name == target.host,
-            (Hosts::Below(above), None) => {
-                target.host.strip_suffix(above.as_str()).is_some_and(|below| below.len() > 1 && below.ends_with('.'))
-            }
+            (Hosts::Below(above), None) => target
+                .host
+                .strip_suffix(above.as_str())
+                .is_some_and(|below| below.len() > 1 && below.ends_with('.')),
             _ => false,
         };
         host && self.ports.include(target.port)
@@ -218,7 +257,10 @@ impl EntryPorts {
 }
 
 fn read_target(named: &str, port: Option<u16>) -> Option<Target> {
-    if !named.bytes().all(|byte| byte.is_ascii_alphanumeric() || SIGNS.contains(&byte)) {
+    if !named
+        .bytes()
+        .all(|byte| byte.is_ascii_alphanumeric() || SIGNS.contains(&byte))
+    {
         return None;
     }
     let (host, port) = match named.rsplit_once(':') {
@@ -226,8 +268,15 @@ fn read_target(named: &str, port: Option<u16>) -> Option<Target> {
         _ => (named, port?),
     };
     let host = read_host(host)?;
-    let address = host.parse::<IpAddr>().ok().map(|address| address.to_canonical());
-    Some(Target { host: address.map_or(host, |address| address.to_string()), address, port })
+    let address = host
+        .parse::<IpAddr>()
+        .ok()
+        .map(|address| address.to_canonical());
+    Some(Target {
+        host: address.map_or(host, |address| address.to_string()),
+        address,
+        port,
+    })
 }
 
 fn read_port(text: &str) -> Option<u16> {
@@ -237,7 +286,9 @@ fn read_port(text: &str) -> Option<u16> {
 
 /// A host as URLs have it: every spelling of an IPv4 address reads the same, and names of other alphabets as they are looked up.
 fn read_host(text: &str) -> Option<String> {
-    if text.contains(['/', '?', '#', '@', '\\', '%', '*']) || text.chars().any(|c| c.is_whitespace() || c.is_control()) {
+    if text.contains(['/', '?', '#', '@', '\\', '%', '*'])
+        || text.chars().any(|c| c.is_whitespace() || c.is_control())
+    {
         return None;
     }
     if !text.starts_with('[') && text.contains(':') {
@@ -245,8 +296,13 @@ fn read_host(text: &str) -> Option<String> {
     }
     let host = host_of(&Url::parse(&format!("http://{text}/")).ok()?);
     // A single dot may end a name; `host_of` takes any number away.
-    let labels_are_full = text.strip_suffix('.').unwrap_or(text).split(['.', '\u{3002}']).all(|label| !label.is_empty());
-    (!host.is_empty() && host.len() <= LONGEST_NAME && (text.starts_with('[') || labels_are_full)).then_some(host)
+    let labels_are_full = text
+        .strip_suffix('.')
+        .unwrap_or(text)
+        .split(['.', '\u{3002}'])
+        .all(|label| !label.is_empty());
+    (!host.is_empty() && host.len() <= LONGEST_NAME && (text.starts_with('[') || labels_are_full))
+        .then_some(host)
 }
 
 #[cfg(test)]

@@ -9,12 +9,20 @@ fn rules(entries: &[&str]) -> HostRules {
 }
 
 fn target(rules: &HostRules, named: &str) -> Result<String, Denied> {
-    rules.target(named, Some(80)).map(|target| target.to_string())
+    rules
+        .target(named, Some(80))
+        .map(|target| target.to_string())
 }
 
 #[test]
 fn listed_names_pass_in_every_spelling_and_no_others() {
-    let rules = rules(&["PyPI.org", "*.pythonhosted.org", "registry.npmjs.org:4443", "any.example:*", "bücher.example"]);
+    let rules = rules(&[
+        "PyPI.org",
+        "*.pythonhosted.org",
+        "registry.npmjs.org:4443",
+        "any.example:*",
+        "bücher.example",
+    ]);
     for (named, wanted) in [
         ("pypi.org", "pypi.org:80"),
         ("PYPI.ORG:443", "pypi.org:443"),
@@ -41,13 +49,22 @@ fn listed_names_pass_in_every_spelling_and_no_others() {
         "localhost",
         "xn--pypi-.org",
     ] {
-        assert!(matches!(target(&rules, named), Err(Denied::NotListed(_) | Denied::Malformed)), "{named}");
+        assert!(
+            matches!(
+                target(&rules, named),
+                Err(Denied::NotListed(_) | Denied::Malformed)
+            ),
+            "{named}"
+        );
     }
 }
 
 #[test]
 fn what_is_no_host_is_refused_whatever_a_parser_might_make_of_it() {
-    let all = [rules(&["pypi.org", "*.pypi.org:*", "0.0.0.0/0:*", "::/0:*"]), HostRules::any_public()];
+    let all = [
+        rules(&["pypi.org", "*.pypi.org:*", "0.0.0.0/0:*", "::/0:*"]),
+        HostRules::any_public(),
+    ];
     for named in [
         "",
         ":",
@@ -103,7 +120,11 @@ fn what_is_no_host_is_refused_whatever_a_parser_might_make_of_it() {
             assert_eq!(target(rules, named), Err(Denied::Malformed), "{named:?}");
         }
     }
-    assert_eq!(all[0].target("pypi.org", None), Err(Denied::Malformed), "a port has to be named here");
+    assert_eq!(
+        all[0].target("pypi.org", None),
+        Err(Denied::Malformed),
+        "a port has to be named here"
+    );
     let long = format!("{}.pypi.org", "a.".repeat(130).trim_end_matches('.'));
     assert_eq!(target(&all[0], &long), Err(Denied::Malformed));
 }
@@ -139,33 +160,83 @@ fn no_spelling_of_an_address_inside_passes_where_only_the_public_may_be_reached(
         "[2002:7f00:1::]",
     ] {
         for port in ["", ":80", ":443"] {
-            assert!(matches!(target(&rules, &format!("{named}{port}")), Err(Denied::Private(_))), "{named}{port}");
+            assert!(
+                matches!(
+                    target(&rules, &format!("{named}{port}")),
+                    Err(Denied::Private(_))
+                ),
+                "{named}{port}"
+            );
         }
     }
     assert_eq!(target(&rules, "8.8.8.8:443").as_deref(), Ok("8.8.8.8:443"));
     assert_eq!(target(&rules, "0x08080808").as_deref(), Ok("8.8.8.8:80"));
-    assert_eq!(target(&rules, "[2606:4700::1111]:443").as_deref(), Ok("[2606:4700::1111]:443"));
-    assert!(matches!(target(&rules, "mail.example:25"), Err(Denied::NotListed(_))), "no web server is there");
+    assert_eq!(
+        target(&rules, "[2606:4700::1111]:443").as_deref(),
+        Ok("[2606:4700::1111]:443")
+    );
+    assert!(
+        matches!(target(&rules, "mail.example:25"), Err(Denied::NotListed(_))),
+        "no web server is there"
+    );
 }
 
 #[test]
 fn listed_addresses_and_networks_are_reached_by_address_and_by_listed_names() {
-    let rules = rules(&["10.1.2.3:8080", "192.168.0.0/16", "[fd00::5]:443", "fd01::/16:*", "[fd03::/16]:8080", "mirror.corp"]);
-    for named in
-        ["10.1.2.3:8080", "167838211:8080", "192.168.255.1", "[::ffff:192.168.7.7]:443", "[fd00::5]:443", "[fd01::9]:22", "[fd03::9]:8080"]
-    {
+    let rules = rules(&[
+        "10.1.2.3:8080",
+        "192.168.0.0/16",
+        "[fd00::5]:443",
+        "fd01::/16:*",
+        "[fd03::/16]:8080",
+        "mirror.corp",
+    ]);
+    for named in [
+        "10.1.2.3:8080",
+        "167838211:8080",
+        "192.168.255.1",
+        "[::ffff:192.168.7.7]:443",
+        "[fd00::5]:443",
+        "[fd01::9]:22",
+        "[fd03::9]:8080",
+    ] {
         assert!(target(&rules, named).is_ok(), "{named}");
     }
-    for named in ["10.1.2.3", "10.1.2.4:8080", "192.169.0.1", "192.168.1.1:22", "[fd00::5]", "[fd02::1]", "[fd03::9]", "8.8.8.8"] {
+    for named in [
+        "10.1.2.3",
+        "10.1.2.4:8080",
+        "192.169.0.1",
+        "192.168.1.1:22",
+        "[fd00::5]",
+        "[fd02::1]",
+        "[fd03::9]",
+        "8.8.8.8",
+    ] {
         assert!(target(&rules, named).is_err(), "{named}");
     }
     let mirror = rules.target("mirror.corp", Some(443)).unwrap();
-    let found = |addresses: &[&str]| rules.judge(&mirror, addresses.iter().map(|address| address.parse().unwrap()).collect());
+    let found = |addresses: &[&str]| {
+        rules.judge(
+            &mirror,
+            addresses
+                .iter()
+                .map(|address| address.parse().unwrap())
+                .collect(),
+        )
+    };
     assert!(found(&["192.168.3.4"]).is_ok() && found(&["8.8.8.8", "192.168.3.4"]).is_ok());
-    for inside in
-        [&["10.1.2.3"][..], &["127.0.0.1"], &["8.8.8.8", "127.0.0.1"], &["169.254.169.254"], &["::ffff:127.0.0.1"], &["fd01::1", "::1"]]
-    {
-        assert!(matches!(found(inside), Err(Denied::Private(_))), "{inside:?}");
+    for inside in [
+        &["10.1.2.3"][..],
+        &["127.0.0.1"],
+        &["8.8.8.8", "127.0.0.1"],
+        &["169.254.169.254"],
+        &["::ffff:127.0.0.1"],
+        &["fd01::1", "::1"],
+    ] {
+        assert!(
+            matches!(found(inside), Err(Denied::Private(_))),
+            "{inside:?}"
+        );
     }
     assert!(matches!(found(&[]), Err(Denied::Unknown(_))));
 }
@@ -191,9 +262,18 @@ fn an_entry_that_names_no_host_is_named() {
         "fd00::/8:443",
         "[fd00::/8",
     ] {
-        assert_eq!(HostRules::only([entry]), Err(BadEntry(entry.to_owned())), "{entry:?}");
+        assert_eq!(
+            HostRules::only([entry]),
+            Err(BadEntry(entry.to_owned())),
+            "{entry:?}"
+        );
     }
-    assert!(HostRules::only(Vec::<String>::new()).unwrap().target("pypi.org", Some(443)).is_err());
+    assert!(
+        HostRules::only(Vec::<String>::new())
+            .unwrap()
+            .target("pypi.org", Some(443))
+            .is_err()
+    );
 }
 
 proptest! {

@@ -53,11 +53,32 @@ impl ChildTree {
         if let Some(cwd) = &place.cwd {
             command.current_dir(cwd);
         }
-        command.process_group(0).kill_on_drop(true).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut tree = Self { child: command.spawn()?, below: Below::default() };
-        let streams = (tree.child.stdin.take(), tree.child.stdout.take(), tree.child.stderr.take());
-        let (Some(input), Some(output), Some(errors)) = streams else { return Err(io::Error::other("a stream is missing")) };
-        Ok((tree, Streams { input, output, errors }))
+        command
+            .process_group(0)
+            .kill_on_drop(true)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let mut tree = Self {
+            child: command.spawn()?,
+            below: Below::default(),
+        };
+        let streams = (
+            tree.child.stdin.take(),
+            tree.child.stdout.take(),
+            tree.child.stderr.take(),
+        );
+        let (Some(input), Some(output), Some(errors)) = streams else {
+            return Err(io::Error::other("a stream is missing"));
+        };
+        Ok((
+            tree,
+            Streams {
+                input,
+                output,
+                errors,
+            },
+        ))
     }
 
     /// Notes what it has started: once it has ended by itself, nobody knows whose that was.

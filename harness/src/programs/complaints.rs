@@ -21,7 +21,14 @@ pub(crate) struct Errors {
 impl Errors {
     /// Nothing is read yet. What is goes to `faults`, without what is hidden.
     pub(crate) fn new(pipe: ChildStderr, hidden: Hidden, faults: Faults) -> Self {
-        Self { pipe: Some(pipe), complaints: Complaints { hidden, ..Complaints::default() }, faults }
+        Self {
+            pipe: Some(pipe),
+            complaints: Complaints {
+                hidden,
+                ..Complaints::default()
+            },
+            faults,
+        }
     }
 
     /// Takes what comes next; `false` when it is too much. Once there is nothing more to come, this does not return.
@@ -69,7 +76,9 @@ impl Hidden {
 
     /// These values.
     pub(crate) fn of<'a>(secrets: impl IntoIterator<Item = &'a str>) -> Self {
-        let long = secrets.into_iter().filter(|value| value.len() >= Self::SHORTEST_SECRET);
+        let long = secrets
+            .into_iter()
+            .filter(|value| value.len() >= Self::SHORTEST_SECRET);
         let mut secrets: Vec<String> = long.map(str::to_owned).collect();
         // One may be a part of another.
         secrets.sort_unstable_by_key(|secret| std::cmp::Reverse(secret.len()));
@@ -78,7 +87,9 @@ impl Hidden {
 
     /// A text without them.
     pub(crate) fn out_of(&self, text: &str) -> String {
-        self.0.iter().fold(text.to_owned(), |text, secret| text.replace(secret.as_str(), "***"))
+        self.0.iter().fold(text.to_owned(), |text, secret| {
+            text.replace(secret.as_str(), "***")
+        })
     }
 
     fn longest(&self) -> usize {
@@ -109,8 +120,14 @@ impl Complaints {
 
     fn text(&self) -> String {
         // The end of a secret may stand where the tail was cut.
-        let unsafe_bytes = if self.is_cut { self.hidden.longest().min(self.tail.len()) } else { 0 };
-        let text = self.hidden.out_of(&String::from_utf8_lossy(&self.tail[unsafe_bytes..]));
+        let unsafe_bytes = if self.is_cut {
+            self.hidden.longest().min(self.tail.len())
+        } else {
+            0
+        };
+        let text = self
+            .hidden
+            .out_of(&String::from_utf8_lossy(&self.tail[unsafe_bytes..]));
         let mut from = text.len().saturating_sub(Self::KEPT);
         while !text.is_char_boundary(from) {
             from += 1;
@@ -125,12 +142,19 @@ mod tests {
 
     #[test]
     fn complaints_are_short_and_tell_no_secret() {
-        let mut complaints = Complaints { hidden: Hidden::of(["1", "canary", "canary-key"]), ..Complaints::default() };
+        let mut complaints = Complaints {
+            hidden: Hidden::of(["1", "canary", "canary-key"]),
+            ..Complaints::default()
+        };
         for _ in 0..10_000 {
             complaints.take("ü1 canary-key ".as_bytes());
         }
         complaints.take(b"the end\n");
         let text = complaints.text();
-        assert!(text.len() <= Complaints::KEPT && text.ends_with("*** the end") && !text.contains("-key"));
+        assert!(
+            text.len() <= Complaints::KEPT
+                && text.ends_with("*** the end")
+                && !text.contains("-key")
+        );
     }
 }

@@ -16,7 +16,10 @@ pub(crate) struct Allowance {
 
 impl Default for Allowance {
     fn default() -> Self {
-        Self { bytes: 64 << 20, messages: 10_000 }
+        Self {
+            bytes: 64 << 20,
+            messages: 10_000,
+        }
     }
 }
 
@@ -39,7 +42,10 @@ impl Faults {
     /// None yet of a peer that may send so much.
     #[cfg(feature = "acp")]
     pub(crate) fn within(allowance: Allowance) -> Self {
-        Self { allowance, ..Self::default() }
+        Self {
+            allowance,
+            ..Self::default()
+        }
     }
 
     /// We have asked something: what comes now may be the answer.
@@ -53,7 +59,9 @@ impl Faults {
         let most = self.allowance.messages;
         let is_fine = self.messages.fetch_add(1, Ordering::Relaxed) < most;
         if !is_fine {
-            self.blame(format!("it sent more than {most} messages that nobody asked for"));
+            self.blame(format!(
+                "it sent more than {most} messages that nobody asked for"
+            ));
         }
         is_fine
     }
@@ -63,7 +71,10 @@ impl Faults {
         let most = self.allowance.bytes;
         let is_fine = self.unasked.fetch_add(bytes, Ordering::Relaxed) + bytes <= most;
         if !is_fine {
-            self.blame(format!("it wrote more than {} MiB that nobody asked for", most >> 20));
+            self.blame(format!(
+                "it wrote more than {} MiB that nobody asked for",
+                most >> 20
+            ));
         }
         is_fine
     }

@@ -10,7 +10,10 @@ pub fn find_program(command: &str, path: &str) -> Option<PathBuf> {
     if command.contains('/') {
         return Some(PathBuf::from(command)).filter(is_program);
     }
-    std::env::split_paths(path).filter(|folder| folder.is_absolute()).map(|folder| folder.join(Path::new(command))).find(is_program)
+    std::env::split_paths(path)
+        .filter(|folder| folder.is_absolute())
+        .map(|folder| folder.join(Path::new(command)))
+        .find(is_program)
 }
 
 #[cfg(test)]
@@ -29,7 +32,10 @@ mod tests {
         std::fs::write(&program, "").unwrap();
         std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
         assert_eq!(find_program("tool", &path), Some(program.clone()));
-        assert_eq!(find_program(&program.display().to_string(), ""), Some(program));
+        assert_eq!(
+            find_program(&program.display().to_string(), ""),
+            Some(program)
+        );
         assert_eq!(find_program("", &path), None);
     }
 }

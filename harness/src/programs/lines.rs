@@ -20,12 +20,20 @@ pub(crate) struct BoundedLines<R> {
 
 impl<R> BoundedLines<R> {
     pub(crate) fn new(inner: R, faults: Faults) -> Self {
-        Self { inner, since_end: 0, faults }
+        Self {
+            inner,
+            since_end: 0,
+            faults,
+        }
     }
 }
 
 impl<R: AsyncRead + Unpin> AsyncRead for BoundedLines<R> {
-    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
         let before = buffer.filled().len();
         let read = Pin::new(&mut self.inner).poll_read(cx, buffer);
         let new = &buffer.filled()[before..];
@@ -37,7 +45,10 @@ impl<R: AsyncRead + Unpin> AsyncRead for BoundedLines<R> {
             None => self.since_end + new.len(),
         };
         if self.since_end > LONGEST_MESSAGE {
-            self.faults.blame(format!("it sent a message of more than {} MiB", LONGEST_MESSAGE >> 20));
+            self.faults.blame(format!(
+                "it sent a message of more than {} MiB",
+                LONGEST_MESSAGE >> 20
+            ));
             return Poll::Ready(Err(io::ErrorKind::InvalidData.into()));
         }
         read

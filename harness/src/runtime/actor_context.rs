@@ -25,7 +25,10 @@ pub struct ActorContext {
 impl ActorContext {
     /// An actor known by its user id alone.
     pub fn user(user_id: impl Into<String>) -> Self {
-        Self { user_id: user_id.into(), ..Self::default() }
+        Self {
+            user_id: user_id.into(),
+            ..Self::default()
+        }
     }
 }
 
@@ -45,12 +48,16 @@ pub fn current() -> Option<ActorContext> {
 
 /// The bound actor's user id, or [`DEFAULT_USER_ID`]: for paths and other places that always need an owner.
 pub fn effective_user_id() -> String {
-    CURRENT.try_with(|actor| actor.user_id.clone()).unwrap_or_else(|_| DEFAULT_USER_ID.to_owned())
+    CURRENT
+        .try_with(|actor| actor.user_id.clone())
+        .unwrap_or_else(|_| DEFAULT_USER_ID.to_owned())
 }
 
 /// The bound actor's user id, or an error: for places where a missing actor is a bug.
 pub fn required_user_id() -> Result<String, NoActor> {
-    CURRENT.try_with(|actor| actor.user_id.clone()).map_err(|_| NoActor)
+    CURRENT
+        .try_with(|actor| actor.user_id.clone())
+        .map_err(|_| NoActor)
 }
 
 /// No actor was bound where one is required.
@@ -90,9 +97,15 @@ mod tests {
         assert_eq!(effective_user_id(), DEFAULT_USER_ID);
         assert_eq!(required_user_id(), Err(NoActor));
         scope(ActorContext::user("a"), async {
-            scope(ActorContext::user("b"), async { assert_eq!(effective_user_id(), "b") }).await;
+            scope(ActorContext::user("b"), async {
+                assert_eq!(effective_user_id(), "b")
+            })
+            .await;
             assert_eq!(Owner::Auto.resolve(), Ok(Some("a".to_owned())));
-            assert_eq!(Owner::User("c".to_owned()).resolve(), Ok(Some("c".to_owned())));
+            assert_eq!(
+                Owner::User("c".to_owned()).resolve(),
+                Ok(Some("c".to_owned()))
+            );
             assert_eq!(Owner::None.resolve(), Ok(None));
         })
         .await;

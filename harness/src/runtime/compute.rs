@@ -23,7 +23,8 @@ pub const HEAVY_MESSAGES: usize = 250;
 pub const HEAVY_BYTES: usize = 256 << 10;
 
 /// One permit for each processor.
-static PERMITS: LazyLock<Semaphore> = LazyLock::new(|| Semaphore::new(std::thread::available_parallelism().map_or(1, usize::from)));
+static PERMITS: LazyLock<Semaphore> =
+    LazyLock::new(|| Semaphore::new(std::thread::available_parallelism().map_or(1, usize::from)));
 
 /// The size of some work, as far as its cost can be estimated before it is done.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -50,9 +51,15 @@ impl Size {
         if messages.len() >= HEAVY_MESSAGES {
             return Self::items(messages.len());
         }
-        let letters = messages.iter().map(Message::size).map(|size| size.narrow.saturating_add(size.wide));
+        let letters = messages
+            .iter()
+            .map(Message::size)
+            .map(|size| size.narrow.saturating_add(size.wide));
         let letters = letters.fold(0, u64::saturating_add);
-        Self { items: messages.len(), bytes: usize::try_from(letters).unwrap_or(usize::MAX) }
+        Self {
+            items: messages.len(),
+            bytes: usize::try_from(letters).unwrap_or(usize::MAX),
+        }
     }
 
     /// Whether the work may take longer than a millisecond.
@@ -85,21 +92,39 @@ pub async fn offloading<F: Future>(work: F) -> F::Output {
 /// Runs asynchronous work of limited length, such as the handling of a request: from the first [`heavy_poll`] on all of it takes
 /// place off the I/O threads.
 pub async fn offloading_all<F: Future>(work: F) -> F::Output {
-    offloading_by(Polls { lasting: true, ..Polls::default() }, work).await
+    offloading_by(
+        Polls {
+            lasting: true,
+            ..Polls::default()
+        },
+        work,
+    )
+    .await
 }
 
 /// Prepares work of limited length that continues the present one in another task: it begins off the I/O threads if the present
 /// work takes place there.
 pub fn continuing<F: Future>(work: F) -> impl Future<Output = F::Output> {
-    let is_heavy = POLLS.try_with(|polls| polls.current.get()).unwrap_or_default();
-    offloading_by(Polls { next: Cell::new(is_heavy), lasting: true, ..Polls::default() }, work)
+    let is_heavy = POLLS
+        .try_with(|polls| polls.current.get())
+        .unwrap_or_default();
+    offloading_by(
+        Polls {
+            next: Cell::new(is_heavy),
+            lasting: true,
+            ..Polls::default()
+        },
+        work,
+    )
 }
 
 async fn offloading_by<F: Future>(polls: Polls, work: F) -> F::Output {
     let mut work = std::pin::pin!(work);
     let polling = async move {
         loop {
-            let is_heavy = POLLS.with(|polls| polls.next.replace(polls.lasting && polls.next.get())) && can_offload();
+            let is_heavy = POLLS
+                .with(|polls| polls.next.replace(polls.lasting && polls.next.get()))
+                && can_offload();
             let permit = if is_heavy { permit().await } else { None };
             let polled = poll_fn(|cx| {
                 POLLS.with(|polls| polls.current.set(is_heavy));
@@ -144,11 +169,21 @@ pub async fn heavy_poll(size: Size) {
 /// Waits until the task is polled again.
 async fn pending_once() {
     let mut polled = false;
-    poll_fn(|_| if std::mem::replace(&mut polled, true) { Poll::Ready(()) } else { Poll::Pending }).await;
+    poll_fn(|_| {
+        if std::mem::replace(&mut polled, true) {
+            Poll::Ready(())
+        } else {
+            Poll::Pending
+        }
+    })
+    .await;
 }
 
 /// Has another thread take over the I/O of this one while `work` runs.
-#[expect(clippy::disallowed_methods, reason = "the one home of blocking a worker")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the one home of blocking a worker"
+)]
 fn block<T>(work: impl FnOnce() -> T) -> T {
     tokio::task::block_in_place(work)
 }
@@ -160,7 +195,8 @@ async fn permit() -> Option<SemaphorePermit<'static>> {
 
 /// Whether other threads take over the I/O of this one.
 fn can_offload() -> bool {
-    Handle::try_current().is_ok_and(|runtime| runtime.runtime_flavor() == RuntimeFlavor::MultiThread)
+    Handle::try_current()
+        .is_ok_and(|runtime| runtime.runtime_flavor() == RuntimeFlavor::MultiThread)
 }
 
 #[cfg(test)]
@@ -170,7 +206,10 @@ mod tests {
     use super::*;
     use crate::runtime::tasks::{TaskKind, Tasks};
 
-    const HEAVY: Size = Size { items: HEAVY_MESSAGES, bytes: 0 };
+    const HEAVY: Size = Size {
+        items: HEAVY_MESSAGES,
+        bytes: 0,
+    };
 
     /// The heavy poll blocks its thread until another task of the same single worker has run.
     #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
@@ -185,7 +224,13 @@ mod tests {
         });
         let heavy = tasks.spawn(TaskKind::Finish, "heavy", work);
         arrived.await.unwrap();
-        tasks.spawn(TaskKind::Finish, "light", async move { release.send(()).unwrap() }).await.unwrap().unwrap();
+        tasks
+            .spawn(TaskKind::Finish, "light", async move {
+                release.send(()).unwrap()
+            })
+            .await
+            .unwrap()
+            .unwrap();
         heavy.await.unwrap().unwrap();
     }
 

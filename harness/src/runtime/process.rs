@@ -72,7 +72,11 @@ impl Process {
 
     /// Whether it was frozen until a moment ago, and so may not know what it missed.
     pub(crate) fn is_dazed(&self) -> bool {
-        self.0.frozen.lock().thawed.is_some_and(|since| since.elapsed() < DAZED)
+        self.0
+            .frozen
+            .lock()
+            .thawed
+            .is_some_and(|since| since.elapsed() < DAZED)
     }
 
     /// How often it was frozen.
@@ -82,7 +86,10 @@ impl Process {
 
     /// Work that this process does.
     pub(crate) fn hold<F: Future>(&self, work: F) -> Held<F> {
-        Held { process: self.clone(), work: Some(Box::pin(work)) }
+        Held {
+            process: self.clone(),
+            work: Some(Box::pin(work)),
+        }
     }
 }
 
@@ -106,6 +113,8 @@ impl<F: Future> Future for Held<F> {
                 return Poll::Pending;
             }
         }
-        self.work.as_mut().map_or(Poll::Pending, |work| work.as_mut().poll(cx))
+        self.work
+            .as_mut()
+            .map_or(Poll::Pending, |work| work.as_mut().poll(cx))
     }
 }

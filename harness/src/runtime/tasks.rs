@@ -59,12 +59,21 @@ impl Tasks {
     /// The same set, with control tasks on `control` and all others on the present runtime, whichever of the two spawns them.
     #[must_use]
     pub fn with_control(self, control: Handle) -> Self {
-        Self { runtimes: Some(Runtimes { main: Handle::current(), control }), ..self }
+        Self {
+            runtimes: Some(Runtimes {
+                main: Handle::current(),
+                control,
+            }),
+            ..self
+        }
     }
 
     /// An empty set on the same runtimes.
     pub fn sibling(&self) -> Self {
-        Self { runtimes: self.runtimes.clone(), ..Self::default() }
+        Self {
+            runtimes: self.runtimes.clone(),
+            ..Self::default()
+        }
     }
 
     /// Whether control tasks have a runtime of their own.
@@ -77,7 +86,10 @@ impl Tasks {
     pub async fn within_control<F: Future>(&self, work: F) -> F::Output {
         let mut work = std::pin::pin!(work);
         poll_fn(|cx| {
-            let _entered = self.runtimes.as_ref().map(|runtimes| runtimes.control.enter());
+            let _entered = self
+                .runtimes
+                .as_ref()
+                .map(|runtimes| runtimes.control.enter());
             work.as_mut().poll(cx)
         })
         .await
@@ -86,7 +98,10 @@ impl Tasks {
     /// An empty set whose tasks stand still and vanish with `process`.
     #[cfg(test)]
     pub(crate) fn within(process: super::process::Process) -> Self {
-        Self { process, ..Self::default() }
+        Self {
+            process,
+            ..Self::default()
+        }
     }
 
     /// The token that shutdown cancels. Services stop on it; runs are told by their supervisor.
@@ -95,7 +110,12 @@ impl Tasks {
     }
 
     /// Spawns `work` under the present actor and span. A panic is logged and returned, never propagated.
-    pub fn spawn<F>(&self, kind: TaskKind, name: &'static str, work: F) -> JoinHandle<Result<F::Output, TaskPanicked>>
+    pub fn spawn<F>(
+        &self,
+        kind: TaskKind,
+        name: &'static str,
+        work: F,
+    ) -> JoinHandle<Result<F::Output, TaskPanicked>>
     where
         F: Future + Send + 'static,
         F::Output: Send + 'static,
@@ -133,12 +153,19 @@ impl Tasks {
     }
 }
 
-async fn guarded<F: Future>(kind: TaskKind, name: &'static str, work: F) -> Result<F::Output, TaskPanicked> {
-    AssertUnwindSafe(work).catch_unwind().await.map_err(|panic| {
-        let text = panic_text(panic.as_ref());
-        tracing::error!(task = name, ?kind, panic = %text, "task panicked");
-        TaskPanicked(text)
-    })
+async fn guarded<F: Future>(
+    kind: TaskKind,
+    name: &'static str,
+    work: F,
+) -> Result<F::Output, TaskPanicked> {
+    AssertUnwindSafe(work)
+        .catch_unwind()
+        .await
+        .map_err(|panic| {
+            let text = panic_text(panic.as_ref());
+            tracing::error!(task = name, ?kind, panic = %text, "task panicked");
+            TaskPanicked(text)
+        })
 }
 
 /// The message of a panic, where it has one.
@@ -159,27 +186,46 @@ mod tests {
     async fn a_spawned_task_keeps_the_actor() {
         let tasks = Tasks::new();
         let tasks = &tasks;
-        let spawn = async move { tasks.spawn(TaskKind::Finish, "t", async { effective_user_id() }).await };
+        let spawn = async move {
+            tasks
+                .spawn(TaskKind::Finish, "t", async { effective_user_id() })
+                .await
+        };
         let task = scope(ActorContext::user("ann"), spawn).await;
         assert_eq!(task.unwrap(), Ok("ann".to_owned()));
     }
 
     #[test]
     fn control_tasks_progress_while_all_workers_are_blocked() {
-        let build = || tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+        let build = || {
+            tokio::runtime::Builder::new_multi_thread()
+                .worker_threads(1)
+                .enable_all()
+                .build()
+                .unwrap()
+        };
         let (main, control) = (build(), build());
         let (release, released) = std::sync::mpsc::channel::<()>();
         let done = main.block_on(async {
             let tasks = Tasks::new().with_control(control.handle().clone());
-            let blocked = tasks.spawn(TaskKind::Service, "blocks the only worker", async move { released.recv().is_ok() });
+            let blocked = tasks.spawn(TaskKind::Service, "blocks the only worker", async move {
+                released.recv().is_ok()
+            });
             let freed = tasks.spawn(TaskKind::Control, "frees it", {
                 let tasks = tasks.clone();
                 async move {
                     release.send(()).unwrap();
-                    tasks.spawn(TaskKind::Finish, "spawned from control", async { Handle::current().id() }).await
+                    tasks
+                        .spawn(TaskKind::Finish, "spawned from control", async {
+                            Handle::current().id()
+                        })
+                        .await
                 }
             });
-            (blocked.await.unwrap(), freed.await.unwrap().unwrap().unwrap())
+            (
+                blocked.await.unwrap(),
+                freed.await.unwrap().unwrap().unwrap(),
+            )
         });
         assert_eq!(done, (Ok(true), Ok(main.handle().id())));
     }

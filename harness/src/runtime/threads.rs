@@ -59,17 +59,28 @@ pub trait ThreadIndex: Send + Sync + std::fmt::Debug {
     async fn get(&self, user: &str, thread: &ThreadId) -> Result<Option<ThreadView>, ThreadError>;
 
     /// Whether anything runs on one of them; for who needs no more of it than [`get`](Self::get) tells.
-    async fn status(&self, user: &str, thread: &ThreadId) -> Result<Option<ThreadStatus>, ThreadError>;
+    async fn status(
+        &self,
+        user: &str,
+        thread: &ThreadId,
+    ) -> Result<Option<ThreadStatus>, ThreadError>;
 
     /// Finds the thread or makes it, `at` this moment.
     ///
     /// # Errors
     /// [`ThreadError::Taken`] where another user has it.
-    async fn find_or_make(&self, user: &str, thread: &ThreadId, at: DateTime<Utc>) -> Result<ThreadStatus, ThreadError>;
+    async fn find_or_make(
+        &self,
+        user: &str,
+        thread: &ThreadId,
+        at: DateTime<Utc>,
+    ) -> Result<ThreadStatus, ThreadError>;
 }
 
 /// Open questions by the task that asks them.
 pub fn open_questions(next: &[PendingTask]) -> Map<String, Value> {
     let asking = next.iter().filter(|task| !task.interrupts.is_empty());
-    asking.map(|task| (task.id.clone(), Value::from(task.interrupts.clone()))).collect()
+    asking
+        .map(|task| (task.id.clone(), Value::from(task.interrupts.clone())))
+        .collect()
 }

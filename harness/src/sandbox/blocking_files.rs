@@ -33,7 +33,11 @@ pub struct FileLimits {
 
 impl Default for FileLimits {
     fn default() -> Self {
-        Self { max_text_bytes: 10 * 1024 * 1024, max_write_bytes: 80 * 1024, max_entries: 10_000 }
+        Self {
+            max_text_bytes: 10 * 1024 * 1024,
+            max_write_bytes: 80 * 1024,
+            max_entries: 10_000,
+        }
     }
 }
 
@@ -90,7 +94,13 @@ pub struct BlockingFiles {
 impl BlockingFiles {
     /// The files in `dirs`. All instances that may write to the same thread must share `locks`.
     pub fn new(dirs: ThreadDirs, locks: Arc<PathLocks>, limits: FileLimits) -> Self {
-        Self { dirs, locks, limits, shelves: None, mounts: Mounts::default() }
+        Self {
+            dirs,
+            locks,
+            limits,
+            shelves: None,
+            mounts: Mounts::default(),
+        }
     }
 
     /// How many entries one operation looks at.
@@ -109,7 +119,8 @@ impl BlockingFiles {
     /// # Errors
     /// [`Fault::NotFound`], [`Fault::NotDirectory`], [`Fault::Symlink`] and what the system reports.
     pub fn list(&self, path: &VirtualPath, depth: usize) -> Result<Listing, FileError> {
-        Listing::of(&self.starts(path)?, path, depth, self.limits.max_entries).map_err(|f| f.at(path))
+        Listing::of(&self.starts(path)?, path, depth, self.limits.max_entries)
+            .map_err(|f| f.at(path))
     }
 
     /// The files and directories directly in a directory, by name, without links, special and unfinished
@@ -120,9 +131,13 @@ impl BlockingFiles {
     pub fn read_dir(&self, path: &VirtualPath) -> Result<Vec<DirectoryItem>, FileError> {
         let directory = match self.dirs.open(path.root()) {
             Err(Fault::NotFound) if path.relative().is_empty() => return Ok(Vec::new()),
-            root => root.and_then(|root| root.open_dir(path.relative())).map_err(|f| f.at(path))?,
+            root => root
+                .and_then(|root| root.open_dir(path.relative()))
+                .map_err(|f| f.at(path))?,
         };
-        let (entries, _) = directory.entries(self.limits.max_entries).map_err(|f| f.at(path))?;
+        let (entries, _) = directory
+            .entries(self.limits.max_entries)
+            .map_err(|f| f.at(path))?;
         let mut items = Vec::new();
         for entry in entries {
             let Ok(name) = entry.name.to_str() else {
@@ -139,7 +154,10 @@ impl BlockingFiles {
                 continue;
             };
             let path = VirtualPath::new(path.root(), relative);
-            items.push(DirectoryItem { path, stat: FileStat::from_raw(&stat) });
+            items.push(DirectoryItem {
+                path,
+                stat: FileStat::from_raw(&stat),
+            });
         }
         items.sort_unstable_by(|a, b| a.path.cmp(&b.path));
         Ok(items)
@@ -159,7 +177,12 @@ impl BlockingFiles {
     ///
     /// # Errors
     /// [`Fault::WriteTooLong`], and as [`begin_write`](Self::begin_write). The file is then as it was.
-    pub fn write_text(&self, path: &VirtualPath, content: &str, mode: WriteMode) -> Result<(), FileError> {
+    pub fn write_text(
+        &self,
+        path: &VirtualPath,
+        content: &str,
+        mode: WriteMode,
+    ) -> Result<(), FileError> {
         let (bytes, limit) = (content.len() as u64, self.limits.max_write_bytes);
         if mode == WriteMode::Replace && limit != 0 && bytes > limit {
             return Err(Fault::WriteTooLong { bytes, limit }.at(path));
@@ -176,9 +199,15 @@ impl BlockingFiles {
     ///
     /// # Errors
     /// As [`begin_write`](Self::begin_write). The file is then as it was.
-    pub fn write_bytes(&self, path: &VirtualPath, content: &[u8], durability: Durability) -> Result<(), FileError> {
+    pub fn write_bytes(
+        &self,
+        path: &VirtualPath,
+        content: &[u8],
+        durability: Durability,
+    ) -> Result<(), FileError> {
         let _turn = self.lock(path)?;
-        self.replace_whole(path, content, durability).map_err(|fault| fault.at(path))
+        self.replace_whole(path, content, durability)
+            .map_err(|fault| fault.at(path))
     }
 
     /// Starts a file whose content arrives in pieces, making missing directories.
@@ -194,7 +223,12 @@ impl BlockingFiles {
     ///
     /// # Errors
     /// As [`PendingFile::commit`].
-    pub fn commit(&self, path: &VirtualPath, file: PendingFile, durability: Durability) -> Result<(), FileError> {
+    pub fn commit(
+        &self,
+        path: &VirtualPath,
+        file: PendingFile,
+        durability: Durability,
+    ) -> Result<(), FileError> {
         let _turn = self.lock(path)?;
         file.commit(durability).map_err(|fault| fault.at(path))
     }
@@ -203,9 +237,16 @@ impl BlockingFiles {
     ///
     /// # Errors
     /// [`Fault::TextNotFound`], and as [`read_text`](Self::read_text) and [`begin_write`](Self::begin_write).
-    pub fn replace(&self, path: &VirtualPath, old: &str, new: &str, which: Occurrences) -> Result<usize, FileError> {
+    pub fn replace(
+        &self,
+        path: &VirtualPath,
+        old: &str,
+        new: &str,
+        which: Occurrences,
+    ) -> Result<usize, FileError> {
         let _turn = self.lock(path)?;
-        self.edit(path, old, new, which).map_err(|fault| fault.at(path))
+        self.edit(path, old, new, which)
+            .map_err(|fault| fault.at(path))
     }
 
     /// Writes text in the place of a text file that exists, if `is_expected` says so of the present text; `false` when it
@@ -225,7 +266,8 @@ impl BlockingFiles {
         if !is_expected(&present) {
             return Ok(false);
         }
-        self.replace_whole(path, content.as_bytes(), durability).map_err(|fault| fault.at(path))?;
+        self.replace_whole(path, content.as_bytes(), durability)
+            .map_err(|fault| fault.at(path))?;
         Ok(true)
     }
 
@@ -234,7 +276,11 @@ impl BlockingFiles {
     /// # Errors
     /// [`Fault::Symlink`], [`Fault::NotDirectory`] and what the system reports.
     pub fn stat(&self, path: &VirtualPath) -> Result<Option<FileStat>, FileError> {
-        let part_of_names = FileStat { kind: NodeKind::Directory, bytes: 0, modified: None };
+        let part_of_names = FileStat {
+            kind: NodeKind::Directory,
+            bytes: 0,
+            modified: None,
+        };
         match self.place(path).and_then(|(start, way)| start.stat(&way)) {
             Ok(stat) => Ok(Some(FileStat::from_raw(&stat))),
             Err(Fault::NotFound) if path.relative().is_empty() => Ok(Some(part_of_names)),
@@ -250,7 +296,9 @@ impl BlockingFiles {
     /// [`Fault::NotFound`], [`Fault::IsDirectory`], [`Fault::Symlink`], [`Fault::NotRegular`] and what
     /// the system reports.
     pub fn open_read(&self, path: &VirtualPath) -> Result<(File, Metadata), FileError> {
-        self.place(path).and_then(|(start, way)| start.open_read(&way)).map_err(|fault| fault.at(path))
+        self.place(path)
+            .and_then(|(start, way)| start.open_read(&way))
+            .map_err(|fault| fault.at(path))
     }
 
     /// Reads a whole file of at most `max_bytes`.
@@ -261,9 +309,19 @@ impl BlockingFiles {
         let (file, facts) = self.open_read(path)?;
         let mut content = Vec::new();
         // The file may grow while it is read.
-        file.take(max_bytes.saturating_add(1)).read_to_end(&mut content).map_err(|error| Fault::from(error).at(path))?;
+        file.take(max_bytes.saturating_add(1))
+            .read_to_end(&mut content)
+            .map_err(|error| Fault::from(error).at(path))?;
         let bytes = facts.len().max(content.len() as u64);
-        if bytes > max_bytes { Err(Fault::TooLarge { bytes, limit: max_bytes }.at(path)) } else { Ok(content) }
+        if bytes > max_bytes {
+            Err(Fault::TooLarge {
+                bytes,
+                limit: max_bytes,
+            }
+            .at(path))
+        } else {
+            Ok(content)
+        }
     }
 
     /// Removes a file. `false` when there was none.
@@ -272,7 +330,10 @@ impl BlockingFiles {
     /// [`Fault::IsDirectory`], [`Fault::Symlink`] and what the system reports.
     pub fn remove_file(&self, path: &VirtualPath) -> Result<bool, FileError> {
         let _turn = self.lock(path)?;
-        match self.place_to_remove(path).and_then(|(start, way)| start.remove_file(&way)) {
+        match self
+            .place_to_remove(path)
+            .and_then(|(start, way)| start.remove_file(&way))
+        {
             Ok(()) => Ok(true),
             Err(Fault::NotFound) => Ok(false),
             Err(fault) => Err(fault.at(path)),
@@ -282,7 +343,9 @@ impl BlockingFiles {
     pub(super) fn lock(&self, path: &VirtualPath) -> Result<MutexGuard<'_, ()>, FileError> {
         // What is mounted is the same for all threads.
         let thread = (path.root() != Root::Mounts).then(|| self.dirs.key());
-        self.locks.lock(&(thread, path)).ok_or_else(|| Fault::Busy.at(path))
+        self.locks
+            .lock(&(thread, path))
+            .ok_or_else(|| Fault::Busy.at(path))
     }
 
     fn read_whole(&self, path: &VirtualPath) -> Result<String, Fault> {
@@ -290,13 +353,19 @@ impl BlockingFiles {
         let (start, way) = self.place(path)?;
         let (file, metadata) = start.open_read(&way)?;
         if metadata.len() > limit {
-            return Err(Fault::TooLarge { bytes: metadata.len(), limit });
+            return Err(Fault::TooLarge {
+                bytes: metadata.len(),
+                limit,
+            });
         }
         let mut content = Vec::with_capacity(usize::try_from(metadata.len()).unwrap_or_default());
         // The file may grow while it is read.
         file.take(limit + 1).read_to_end(&mut content)?;
         if content.len() as u64 > limit {
-            return Err(Fault::TooLarge { bytes: content.len() as u64, limit });
+            return Err(Fault::TooLarge {
+                bytes: content.len() as u64,
+                limit,
+            });
         }
         String::from_utf8(content).map_err(|_| Fault::NotUtf8)
     }
@@ -306,7 +375,12 @@ impl BlockingFiles {
         start.begin_replace(&way)
     }
 
-    pub(super) fn replace_whole(&self, path: &VirtualPath, content: &[u8], durability: Durability) -> Result<(), Fault> {
+    pub(super) fn replace_whole(
+        &self,
+        path: &VirtualPath,
+        content: &[u8],
+        durability: Durability,
+    ) -> Result<(), Fault> {
         let mut pending = self.begin(path)?;
         pending.write(content)?;
         pending.commit(durability)
@@ -323,7 +397,13 @@ impl BlockingFiles {
         Ok(written?)
     }
 
-    fn edit(&self, path: &VirtualPath, old: &str, new: &str, which: Occurrences) -> Result<usize, Fault> {
+    fn edit(
+        &self,
+        path: &VirtualPath,
+        old: &str,
+        new: &str,
+        which: Occurrences,
+    ) -> Result<usize, Fault> {
         let content = self.read_whole(path)?;
         if old.is_empty() {
             return Ok(0);
@@ -336,7 +416,10 @@ impl BlockingFiles {
         if replaced == 0 {
             return Err(Fault::TextNotFound);
         }
-        let (removed, added) = (old.len().saturating_mul(replaced), new.len().saturating_mul(replaced));
+        let (removed, added) = (
+            old.len().saturating_mul(replaced),
+            new.len().saturating_mul(replaced),
+        );
         let bytes = content.len().saturating_sub(removed).saturating_add(added) as u64;
         let limit = self.limits.max_text_bytes;
         if bytes > limit {
@@ -363,7 +446,8 @@ impl FileStat {
         Self {
             kind: FileType::from_raw_mode(stat.st_mode).into(),
             bytes: u64::try_from(stat.st_size).unwrap_or_default(),
-            modified: SystemTime::UNIX_EPOCH.checked_add(std::time::Duration::new(seconds, nanoseconds)),
+            modified: SystemTime::UNIX_EPOCH
+                .checked_add(std::time::Duration::new(seconds, nanoseconds)),
         }
     }
 }

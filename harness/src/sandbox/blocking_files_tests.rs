@@ -31,13 +31,24 @@ fn what_is_written_is_read_and_missing_directories_are_made() {
     let place = place();
     let files = place.files.blocking();
     let report = path("/mnt/user-data/outputs/2026/june/report.md");
-    files.write_text(&report, "one\ntwo\n", WriteMode::Replace).expect("write");
+    files
+        .write_text(&report, "one\ntwo\n", WriteMode::Replace)
+        .expect("write");
     assert_eq!(content(files, &report), "one\ntwo\n");
-    files.write_text(&report, "three", WriteMode::Append).expect("append");
+    files
+        .write_text(&report, "three", WriteMode::Append)
+        .expect("append");
     assert_eq!(content(files, &report), "one\ntwo\nthree");
-    files.write_text(&report, "", WriteMode::Replace).expect("write");
-    assert_eq!(files.read_text(&report, LineRange::ALL).expect("read"), TextRead::Empty);
-    files.write_text(&work("log.txt"), "first", WriteMode::Append).expect("append makes the file");
+    files
+        .write_text(&report, "", WriteMode::Replace)
+        .expect("write");
+    assert_eq!(
+        files.read_text(&report, LineRange::ALL).expect("read"),
+        TextRead::Empty
+    );
+    files
+        .write_text(&work("log.txt"), "first", WriteMode::Append)
+        .expect("append makes the file");
     assert_eq!(content(files, &work("log.txt")), "first");
     assert_eq!(names_in(&place.workspace()), ["log.txt"]);
 }
@@ -46,10 +57,19 @@ fn what_is_written_is_read_and_missing_directories_are_made() {
 fn reading_before_anything_was_written_is_not_found_but_roots_are_empty() {
     let place = place();
     let files = place.files.blocking();
-    assert!(matches!(fault(files.read_text(&work("a"), LineRange::ALL)), Fault::NotFound));
+    assert!(matches!(
+        fault(files.read_text(&work("a"), LineRange::ALL)),
+        Fault::NotFound
+    ));
     assert!(matches!(fault(files.list(&work("a"), 2)), Fault::NotFound));
     for old in ["x", ""] {
-        assert!(matches!(fault(files.replace(&work("a"), old, "y", Occurrences::All)), Fault::NotFound), "{old:?}");
+        assert!(
+            matches!(
+                fault(files.replace(&work("a"), old, "y", Occurrences::All)),
+                Fault::NotFound
+            ),
+            "{old:?}"
+        );
     }
     assert_eq!(files.stat(&work("a")).expect("stat"), None);
     assert!(!files.remove_file(&work("a")).expect("remove"));
@@ -65,22 +85,59 @@ fn reading_before_anything_was_written_is_not_found_but_roots_are_empty() {
 
 #[test]
 fn directories_binaries_and_large_files_are_not_text() {
-    let limits = FileLimits { max_text_bytes: 100, ..FileLimits::default() };
+    let limits = FileLimits {
+        max_text_bytes: 100,
+        ..FileLimits::default()
+    };
     let place = Place::with_limits(Resolver::detect(), limits);
     let files = place.files.blocking();
-    files.write_bytes(&work("d/binary"), &[0xff, 0xfe, 0], Durability::Cached).expect("write");
-    files.write_bytes(&work("large"), &[b'x'; 101], Durability::Cached).expect("write");
-    assert!(matches!(fault(files.read_text(&work("d"), LineRange::ALL)), Fault::IsDirectory));
-    assert!(matches!(fault(files.read_text(&work("d/binary"), LineRange::ALL)), Fault::NotUtf8));
+    files
+        .write_bytes(&work("d/binary"), &[0xff, 0xfe, 0], Durability::Cached)
+        .expect("write");
+    files
+        .write_bytes(&work("large"), &[b'x'; 101], Durability::Cached)
+        .expect("write");
+    assert!(matches!(
+        fault(files.read_text(&work("d"), LineRange::ALL)),
+        Fault::IsDirectory
+    ));
+    assert!(matches!(
+        fault(files.read_text(&work("d/binary"), LineRange::ALL)),
+        Fault::NotUtf8
+    ));
     let too_large = fault(files.read_text(&work("large"), LineRange::ALL));
-    assert!(matches!(too_large, Fault::TooLarge { bytes: 101, limit: 100 }));
-    assert!(matches!(fault(files.write_text(&work("d"), "x", WriteMode::Replace)), Fault::IsDirectory));
-    assert!(matches!(fault(files.write_text(&work("d"), "x", WriteMode::Append)), Fault::IsDirectory));
+    assert!(matches!(
+        too_large,
+        Fault::TooLarge {
+            bytes: 101,
+            limit: 100
+        }
+    ));
+    assert!(matches!(
+        fault(files.write_text(&work("d"), "x", WriteMode::Replace)),
+        Fault::IsDirectory
+    ));
+    assert!(matches!(
+        fault(files.write_text(&work("d"), "x", WriteMode::Append)),
+        Fault::IsDirectory
+    ));
     let root = VirtualPath::of_root(Root::Workspace);
-    assert!(matches!(fault(files.write_text(&root, "x", WriteMode::Replace)), Fault::IsDirectory));
-    assert!(matches!(fault(files.remove_file(&work("d"))), Fault::IsDirectory));
-    assert!(matches!(fault(files.write_text(&work("large/x"), "x", WriteMode::Replace)), Fault::NotDirectory));
-    assert!(matches!(fault(files.list(&work("large"), 2)), Fault::NotDirectory));
+    assert!(matches!(
+        fault(files.write_text(&root, "x", WriteMode::Replace)),
+        Fault::IsDirectory
+    ));
+    assert!(matches!(
+        fault(files.remove_file(&work("d"))),
+        Fault::IsDirectory
+    ));
+    assert!(matches!(
+        fault(files.write_text(&work("large/x"), "x", WriteMode::Replace)),
+        Fault::NotDirectory
+    ));
+    assert!(matches!(
+        fault(files.list(&work("large"), 2)),
+        Fault::NotDirectory
+    ));
 }
 
 #[test]
@@ -88,16 +145,33 @@ fn one_write_is_limited_and_appending_is_not() {
     let place = place();
     let files = place.files.blocking();
     let at_the_limit = "x".repeat(80 * 1024);
-    files.write_text(&work("a"), &at_the_limit, WriteMode::Replace).expect("at the limit");
+    files
+        .write_text(&work("a"), &at_the_limit, WriteMode::Replace)
+        .expect("at the limit");
     let too_long = files.write_text(&work("b"), &format!("{at_the_limit}y"), WriteMode::Replace);
     let text = too_long.as_ref().expect_err("too long").to_string();
-    assert!(text.contains("81921 bytes") && text.contains("append"), "{text}");
-    assert!(matches!(fault(too_long), Fault::WriteTooLong { limit: 81920, .. }));
-    files.write_text(&work("a"), &format!("{at_the_limit}y"), WriteMode::Append).expect("append");
-    let unlimited = FileLimits { max_write_bytes: 0, ..FileLimits::default() };
+    assert!(
+        text.contains("81921 bytes") && text.contains("append"),
+        "{text}"
+    );
+    assert!(matches!(
+        fault(too_long),
+        Fault::WriteTooLong { limit: 81920, .. }
+    ));
+    files
+        .write_text(&work("a"), &format!("{at_the_limit}y"), WriteMode::Append)
+        .expect("append");
+    let unlimited = FileLimits {
+        max_write_bytes: 0,
+        ..FileLimits::default()
+    };
     let place = Place::with_limits(Resolver::detect(), unlimited);
     let long = "x".repeat(200_000);
-    place.files.blocking().write_text(&work("a"), &long, WriteMode::Replace).expect("no limit");
+    place
+        .files
+        .blocking()
+        .write_text(&work("a"), &long, WriteMode::Replace)
+        .expect("no limit");
 }
 
 #[test]
@@ -105,24 +179,55 @@ fn replacing_changes_the_first_or_every_occurrence() {
     let place = place();
     let files = place.files.blocking();
     let file = work("poem.txt");
-    files.write_text(&file, "rose is a rose is a rose", WriteMode::Replace).expect("write");
-    assert_eq!(files.replace(&file, "rose", "tulip", Occurrences::First).expect("first"), 1);
+    files
+        .write_text(&file, "rose is a rose is a rose", WriteMode::Replace)
+        .expect("write");
+    assert_eq!(
+        files
+            .replace(&file, "rose", "tulip", Occurrences::First)
+            .expect("first"),
+        1
+    );
     assert_eq!(content(files, &file), "tulip is a rose is a rose");
-    assert_eq!(files.replace(&file, "rose", "lily", Occurrences::All).expect("all"), 2);
+    assert_eq!(
+        files
+            .replace(&file, "rose", "lily", Occurrences::All)
+            .expect("all"),
+        2
+    );
     assert_eq!(content(files, &file), "tulip is a lily is a lily");
-    assert!(matches!(fault(files.replace(&file, "rose", "x", Occurrences::All)), Fault::TextNotFound));
-    assert_eq!(files.replace(&file, "", "x", Occurrences::All).expect("nothing to do"), 0);
+    assert!(matches!(
+        fault(files.replace(&file, "rose", "x", Occurrences::All)),
+        Fault::TextNotFound
+    ));
+    assert_eq!(
+        files
+            .replace(&file, "", "x", Occurrences::All)
+            .expect("nothing to do"),
+        0
+    );
     assert_eq!(content(files, &file), "tulip is a lily is a lily");
 }
 
 #[test]
 fn an_edit_that_would_explode_is_refused() {
-    let limits = FileLimits { max_text_bytes: 1000, ..FileLimits::default() };
+    let limits = FileLimits {
+        max_text_bytes: 1000,
+        ..FileLimits::default()
+    };
     let place = Place::with_limits(Resolver::detect(), limits);
     let files = place.files.blocking();
-    files.write_text(&work("a"), &"x".repeat(900), WriteMode::Replace).expect("write");
+    files
+        .write_text(&work("a"), &"x".repeat(900), WriteMode::Replace)
+        .expect("write");
     let grown = files.replace(&work("a"), "x", &"y".repeat(500), Occurrences::All);
-    assert!(matches!(fault(grown), Fault::TooLarge { bytes: 450_000, limit: 1000 }));
+    assert!(matches!(
+        fault(grown),
+        Fault::TooLarge {
+            bytes: 450_000,
+            limit: 1000
+        }
+    ));
     assert_eq!(content(files, &work("a")), "x".repeat(900));
 }
 
@@ -130,12 +235,26 @@ fn an_edit_that_would_explode_is_refused() {
 fn a_listing_goes_two_levels_deep_in_order_and_leaves_noise_out() {
     let place = place();
     let files = place.files.blocking();
-    for file in ["b.txt", "a/inner/deep.txt", "a/x.md", "a.b", ".git/config", "a/node_modules/m.js", "run.log", ".hidden"] {
-        files.write_text(&work(file), "x", WriteMode::Replace).expect("write");
+    for file in [
+        "b.txt",
+        "a/inner/deep.txt",
+        "a/x.md",
+        "a.b",
+        ".git/config",
+        "a/node_modules/m.js",
+        "run.log",
+        ".hidden",
+    ] {
+        files
+            .write_text(&work(file), "x", WriteMode::Replace)
+            .expect("write");
     }
     let root = VirtualPath::of_root(Root::Workspace);
     let expected = [".hidden", "a.b", "a/", "a/inner/", "a/x.md", "b.txt"];
-    let expected: Vec<String> = expected.iter().map(|name| format!("{root}/{name}")).collect();
+    let expected: Vec<String> = expected
+        .iter()
+        .map(|name| format!("{root}/{name}"))
+        .collect();
     assert_eq!(files.list(&root, 2).expect("list").lines, expected);
     let below = files.list(&work("a"), 2).expect("list").lines;
     let expected = ["inner/", "inner/deep.txt", "x.md"].map(|name| format!("{}/{name}", work("a")));
@@ -145,13 +264,20 @@ fn a_listing_goes_two_levels_deep_in_order_and_leaves_noise_out() {
 
 #[test]
 fn a_listing_stops_at_its_limit_and_says_so() {
-    let limits = FileLimits { max_entries: 3, ..FileLimits::default() };
+    let limits = FileLimits {
+        max_entries: 3,
+        ..FileLimits::default()
+    };
     let place = Place::with_limits(Resolver::detect(), limits);
     let files = place.files.blocking();
     for name in ["a", "b", "c", "d"] {
-        files.write_text(&work(name), "x", WriteMode::Replace).expect("write");
+        files
+            .write_text(&work(name), "x", WriteMode::Replace)
+            .expect("write");
     }
-    let listing = files.list(&VirtualPath::of_root(Root::Workspace), 2).expect("list");
+    let listing = files
+        .list(&VirtualPath::of_root(Root::Workspace), 2)
+        .expect("list");
     assert_eq!((listing.lines.len(), listing.incomplete), (3, true));
 }
 
@@ -159,13 +285,25 @@ fn a_listing_stops_at_its_limit_and_says_so() {
 fn names_that_would_break_a_listing_are_made_visible() {
     let place = Place::furnished(Resolver::detect());
     for name in [&b"two\nlines"[..], b"not-utf8-\xff", b"\xe2\x80\xaegpj.exe"] {
-        std::fs::write(place.workspace().join(std::ffi::OsStr::from_bytes(name)), "x").expect("write");
+        std::fs::write(
+            place.workspace().join(std::ffi::OsStr::from_bytes(name)),
+            "x",
+        )
+        .expect("write");
     }
     let root = VirtualPath::of_root(Root::Workspace);
     let lines = place.files.blocking().list(&root, 2).expect("list").lines;
-    let expected = ["\\u{202e}gpj.exe", "not-utf8-\u{fffd}", "two\\nlines"].map(|n| format!("{root}/{n}"));
+    let expected =
+        ["\\u{202e}gpj.exe", "not-utf8-\u{fffd}", "two\\nlines"].map(|n| format!("{root}/{n}"));
     assert_eq!(lines, expected);
-    assert!(place.files.blocking().read_dir(&root).expect("read dir").is_empty());
+    assert!(
+        place
+            .files
+            .blocking()
+            .read_dir(&root)
+            .expect("read dir")
+            .is_empty()
+    );
 }
 
 #[test]
@@ -173,11 +311,20 @@ fn read_dir_gives_paths_with_facts() {
     let place = place();
     let files = place.files.blocking();
     let upload = path("/mnt/user-data/uploads/a.pdf");
-    files.write_bytes(&upload, b"12345", Durability::Synced).expect("write");
-    let unfinished = files.begin_write(&path("/mnt/user-data/uploads/b.pdf")).expect("begin");
-    let items = files.read_dir(&VirtualPath::of_root(Root::Uploads)).expect("read dir");
+    files
+        .write_bytes(&upload, b"12345", Durability::Synced)
+        .expect("write");
+    let unfinished = files
+        .begin_write(&path("/mnt/user-data/uploads/b.pdf"))
+        .expect("begin");
+    let items = files
+        .read_dir(&VirtualPath::of_root(Root::Uploads))
+        .expect("read dir");
     assert_eq!(items.len(), 1);
-    assert_eq!((&items[0].path, items[0].stat.bytes, items[0].stat.kind), (&upload, 5, NodeKind::File));
+    assert_eq!(
+        (&items[0].path, items[0].stat.bytes, items[0].stat.kind),
+        (&upload, 5, NodeKind::File)
+    );
     let stat = files.stat(&upload).expect("stat").expect("there");
     assert_eq!(stat, items[0].stat);
     let (_, metadata) = files.open_read(&upload).expect("open");
@@ -191,10 +338,14 @@ fn read_dir_gives_paths_with_facts() {
 fn threads_and_users_do_not_see_each_other() {
     let place = place();
     let mine = place.files.blocking();
-    mine.write_text(&work("secret"), "mine", WriteMode::Replace).expect("write");
+    mine.write_text(&work("secret"), "mine", WriteMode::Replace)
+        .expect("write");
     for (user, thread) in [("default", "t2"), ("other", "t1")] {
         let theirs = place.home.thread(user, &thread_id(thread));
-        assert!(matches!(fault(theirs.blocking().read_text(&work("secret"), LineRange::ALL)), Fault::NotFound));
+        assert!(matches!(
+            fault(theirs.blocking().read_text(&work("secret"), LineRange::ALL)),
+            Fault::NotFound
+        ));
     }
 }
 
@@ -204,15 +355,22 @@ fn errors_never_name_a_host_path() {
     let files = place.files.blocking();
     std::os::unix::fs::symlink(place.outside(), place.workspace().join("link")).expect("link");
     let errors = [
-        files.read_text(&work("link/secret.txt"), LineRange::ALL).map(|_| ()),
-        files.read_text(&work("nothing"), LineRange::ALL).map(|_| ()),
+        files
+            .read_text(&work("link/secret.txt"), LineRange::ALL)
+            .map(|_| ()),
+        files
+            .read_text(&work("nothing"), LineRange::ALL)
+            .map(|_| ()),
         files.write_text(&work("link"), "x", WriteMode::Replace),
         files.list(&work("link"), 2).map(|_| ()),
     ];
     for error in errors {
         let error = error.expect_err("must fail");
         let base = place.base().to_string_lossy();
-        assert!(!error.to_string().contains(&*base) && !format!("{error:?}").contains(&*base), "{error:?}");
+        assert!(
+            !error.to_string().contains(&*base) && !format!("{error:?}").contains(&*base),
+            "{error:?}"
+        );
     }
 }
 
@@ -220,14 +378,23 @@ fn errors_never_name_a_host_path() {
 fn concurrent_edits_of_one_file_are_all_kept() {
     let place = place();
     let file = work("tally");
-    place.files.blocking().write_text(&file, "#", WriteMode::Replace).expect("write");
+    place
+        .files
+        .blocking()
+        .write_text(&file, "#", WriteMode::Replace)
+        .expect("write");
     std::thread::scope(|scope| {
         for letter in ["a", "b", "c", "d"] {
             let (place, file) = (&place, &file);
             scope.spawn(move || {
                 let files = place.home.thread("default", &thread_id("t1"));
                 for _ in 0..25 {
-                    let edit = files.blocking().replace(file, "#", &format!("{letter}#"), Occurrences::First);
+                    let edit = files.blocking().replace(
+                        file,
+                        "#",
+                        &format!("{letter}#"),
+                        Occurrences::First,
+                    );
                     edit.expect("edit");
                 }
             });
@@ -241,14 +408,22 @@ fn a_conditional_write_needs_the_file_to_be_what_was_expected() {
     let place = place();
     let files = place.files.blocking();
     let report = path("/mnt/user-data/outputs/report.md");
-    let replace = |new: &str, old: &'static str| files.replace_if(&report, new, Durability::Synced, move |present| present == old);
+    let replace = |new: &str, old: &'static str| {
+        files.replace_if(&report, new, Durability::Synced, move |present| {
+            present == old
+        })
+    };
     assert!(matches!(fault(replace("new", "")), Fault::NotFound));
-    files.write_text(&report, "old", WriteMode::Replace).expect("write");
+    files
+        .write_text(&report, "old", WriteMode::Replace)
+        .expect("write");
     assert!(!replace("new", "other").expect("compared"));
     assert_eq!(content(files, &report), "old");
     assert!(replace("new", "old").expect("compared"));
     assert_eq!(content(files, &report), "new");
-    files.write_bytes(&report, &[0xff], Durability::Cached).expect("write");
+    files
+        .write_bytes(&report, &[0xff], Durability::Cached)
+        .expect("write");
     assert!(matches!(fault(replace("text", "new")), Fault::NotUtf8));
 }
 
@@ -256,20 +431,43 @@ fn a_conditional_write_needs_the_file_to_be_what_was_expected() {
 fn what_another_agent_left_is_read_and_never_changed() {
     let place = place();
     let files = place.files.blocking();
-    let left = place.home.readable("/mnt/acp-workspace/src/a.txt").expect("readable");
+    let left = place
+        .home
+        .readable("/mnt/acp-workspace/src/a.txt")
+        .expect("readable");
     let root = place.home.readable("/mnt/acp-workspace").expect("readable");
-    assert!(files.list(&root, 2).expect("listed").lines.is_empty(), "nobody has worked there");
+    assert!(
+        files.list(&root, 2).expect("listed").lines.is_empty(),
+        "nobody has worked there"
+    );
     let folder = files.dirs().host_path(Root::AcpWorkspace);
     std::fs::create_dir_all(folder.join("src")).expect("made");
     std::fs::write(folder.join("src/a.txt"), "done").expect("written");
     std::os::unix::fs::symlink(place.outside(), folder.join("link")).expect("linked");
     assert_eq!(content(files, &left), "done");
-    let listed = ["/mnt/acp-workspace/link", "/mnt/acp-workspace/src/", "/mnt/acp-workspace/src/a.txt"];
-    assert_eq!(files.list(&root, 2).expect("listed").lines, listed, "a link is shown and not followed");
-    let linked = place.home.readable("/mnt/acp-workspace/link/secret.txt").expect("a path");
-    assert!(matches!(fault(files.read_text(&linked, LineRange::ALL)), Fault::Symlink));
+    let listed = [
+        "/mnt/acp-workspace/link",
+        "/mnt/acp-workspace/src/",
+        "/mnt/acp-workspace/src/a.txt",
+    ];
+    assert_eq!(
+        files.list(&root, 2).expect("listed").lines,
+        listed,
+        "a link is shown and not followed"
+    );
+    let linked = place
+        .home
+        .readable("/mnt/acp-workspace/link/secret.txt")
+        .expect("a path");
+    assert!(matches!(
+        fault(files.read_text(&linked, LineRange::ALL)),
+        Fault::Symlink
+    ));
     assert!(place.home.writable("/mnt/acp-workspace/src/a.txt").is_err());
-    assert!(matches!(fault(files.write_text(&left, "x", WriteMode::Replace)), Fault::ReadOnly));
+    assert!(matches!(
+        fault(files.write_text(&left, "x", WriteMode::Replace)),
+        Fault::ReadOnly
+    ));
     assert!(matches!(fault(files.remove_file(&left)), Fault::ReadOnly));
     assert_eq!(content(files, &left), "done");
 }

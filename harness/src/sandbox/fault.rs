@@ -69,7 +69,9 @@ pub enum Fault {
     #[error("the text to replace does not occur in this file")]
     TextNotFound,
     /// The file is too large to be handled in one piece.
-    #[error("{bytes} bytes are more than the {limit} that this operation handles; work on a part of the file through the shell")]
+    #[error(
+        "{bytes} bytes are more than the {limit} that this operation handles; work on a part of the file through the shell"
+    )]
     TooLarge {
         /// How large it is or would become.
         bytes: u64,
@@ -116,7 +118,10 @@ pub enum Fault {
 impl Fault {
     /// Says where it happened.
     pub fn at(self, path: &VirtualPath) -> FileError {
-        FileError::At { path: path.clone(), fault: self }
+        FileError::At {
+            path: path.clone(),
+            fault: self,
+        }
     }
 }
 
@@ -167,7 +172,10 @@ mod tests {
     fn the_text_names_the_virtual_path() {
         let path = VirtualPath::parse("/mnt/user-data/outputs/a.txt").expect("valid");
         let error = Fault::NotFound.at(&path);
-        assert_eq!(error.to_string(), "/mnt/user-data/outputs/a.txt: no such file or directory");
+        assert_eq!(
+            error.to_string(),
+            "/mnt/user-data/outputs/a.txt: no such file or directory"
+        );
         assert!(error.is_not_found());
     }
 }

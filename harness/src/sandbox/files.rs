@@ -8,7 +8,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio_util::sync::CancellationToken;
 
-use super::blocking_files::{BlockingFiles, DirectoryItem, FileLimits, FileStat, Occurrences, WriteMode};
+use super::blocking_files::{
+    BlockingFiles, DirectoryItem, FileLimits, FileStat, Occurrences, WriteMode,
+};
 use super::fault::{Fault, FileError};
 use super::incoming_file::IncomingFile;
 use super::line_range::{LineRange, TextRead};
@@ -49,15 +51,30 @@ impl FileHome {
     }
 
     /// As [`new`](Self::new), with the resolver chosen by the caller.
-    pub fn with_resolver(home: impl Into<Arc<Path>>, limits: FileLimits, resolver: Resolver) -> Self {
+    pub fn with_resolver(
+        home: impl Into<Arc<Path>>,
+        limits: FileLimits,
+        resolver: Resolver,
+    ) -> Self {
         let searches = Arc::new(Turns::new(SEARCHES, LONGEST_WAIT));
-        Self { home: home.into(), resolver, locks: Arc::default(), limits, shelves: None, mounts: Mounts::default(), searches }
+        Self {
+            home: home.into(),
+            resolver,
+            locks: Arc::default(),
+            limits,
+            shelves: None,
+            mounts: Mounts::default(),
+            searches,
+        }
     }
 
     /// The same, with folders that every thread of a user reads.
     #[must_use]
     pub fn with_shelves(self, shelves: Arc<dyn Shelves>) -> Self {
-        Self { shelves: Some(shelves), ..self }
+        Self {
+            shelves: Some(shelves),
+            ..self
+        }
     }
 
     /// The same, with folders that an administrator shows to every thread.
@@ -82,9 +99,17 @@ impl FileHome {
         self.or_mounted(raw, VirtualPath::parse(raw))
     }
 
-    fn or_mounted(&self, raw: &str, path: Result<VirtualPath, PathError>) -> Result<VirtualPath, PathError> {
-        let Err(refusal @ PathError::OutsideRoots { .. }) = path else { return path };
-        let mounted = VirtualPath::parse_mounted(raw).ok().filter(|path| self.mounts.find(path.relative()).is_some());
+    fn or_mounted(
+        &self,
+        raw: &str,
+        path: Result<VirtualPath, PathError>,
+    ) -> Result<VirtualPath, PathError> {
+        let Err(refusal @ PathError::OutsideRoots { .. }) = path else {
+            return path;
+        };
+        let mounted = VirtualPath::parse_mounted(raw)
+            .ok()
+            .filter(|path| self.mounts.find(path.relative()).is_some());
         mounted.ok_or(refusal)
     }
 
@@ -96,9 +121,18 @@ impl FileHome {
     /// The files of one thread of one user. Touches no disk; every user id is fine.
     pub fn thread(&self, user_id: &str, thread: &ThreadId) -> ThreadFiles {
         let dirs = ThreadDirs::new(self.home.clone(), self.resolver, user_id, thread);
-        let shelves = self.shelves.clone().map(|shelves| (shelves, user_id.to_owned()));
-        let blocking = BlockingFiles::new(dirs, self.locks.clone(), self.limits).with_shelves(shelves).with_mounts(self.mounts.clone());
-        ThreadFiles { blocking: Arc::new(blocking), user: user_id.into(), searches: self.searches.clone() }
+        let shelves = self
+            .shelves
+            .clone()
+            .map(|shelves| (shelves, user_id.to_owned()));
+        let blocking = BlockingFiles::new(dirs, self.locks.clone(), self.limits)
+            .with_shelves(shelves)
+            .with_mounts(self.mounts.clone());
+        ThreadFiles {
+            blocking: Arc::new(blocking),
+            user: user_id.into(),
+            searches: self.searches.clone(),
+        }
     }
 
     /// Removes what former removals left aside, of all users, and gives the threads whose row was about to be removed when a process
@@ -142,7 +176,8 @@ impl ThreadFiles {
     /// # Errors
     /// As there.
     pub async fn list(&self, path: &VirtualPath, depth: usize) -> Result<Listing, FileError> {
-        self.run(path, move |files, path| files.list(path, depth)).await
+        self.run(path, move |files, path| files.list(path, depth))
+            .await
     }
 
     /// See [`BlockingFiles::read_dir`].
@@ -157,44 +192,82 @@ impl ThreadFiles {
     ///
     /// # Errors
     /// As there.
-    pub async fn glob(&self, path: &VirtualPath, pattern: NamePattern, with_directories: bool, most: usize) -> Result<Found, FileError> {
+    pub async fn glob(
+        &self,
+        path: &VirtualPath,
+        pattern: NamePattern,
+        with_directories: bool,
+        most: usize,
+    ) -> Result<Found, FileError> {
         let stop = CancellationToken::new();
         let _stops_when_dropped = stop.clone().drop_guard();
-        self.search(path, move |files, path| files.glob(path, &pattern, with_directories, most, &stop)).await
+        self.search(path, move |files, path| {
+            files.glob(path, &pattern, with_directories, most, &stop)
+        })
+        .await
     }
 
     /// See [`BlockingFiles::grep`].
     ///
     /// # Errors
     /// As there.
-    pub async fn grep(&self, path: &VirtualPath, query: LineQuery, most: usize) -> Result<Found, FileError> {
+    pub async fn grep(
+        &self,
+        path: &VirtualPath,
+        query: LineQuery,
+        most: usize,
+    ) -> Result<Found, FileError> {
         let stop = CancellationToken::new();
         let _stops_when_dropped = stop.clone().drop_guard();
-        self.search(path, move |files, path| files.grep(path, &query, most, &stop)).await
+        self.search(path, move |files, path| {
+            files.grep(path, &query, most, &stop)
+        })
+        .await
     }
 
     /// See [`BlockingFiles::read_text`].
     ///
     /// # Errors
     /// As there.
-    pub async fn read_text(&self, path: &VirtualPath, range: LineRange) -> Result<TextRead, FileError> {
-        self.run(path, move |files, path| files.read_text(path, range)).await
+    pub async fn read_text(
+        &self,
+        path: &VirtualPath,
+        range: LineRange,
+    ) -> Result<TextRead, FileError> {
+        self.run(path, move |files, path| files.read_text(path, range))
+            .await
     }
 
     /// See [`BlockingFiles::write_text`].
     ///
     /// # Errors
     /// As there.
-    pub async fn write_text(&self, path: &VirtualPath, content: String, mode: WriteMode) -> Result<(), FileError> {
-        self.run(path, move |files, path| files.write_text(path, &content, mode)).await
+    pub async fn write_text(
+        &self,
+        path: &VirtualPath,
+        content: String,
+        mode: WriteMode,
+    ) -> Result<(), FileError> {
+        self.run(path, move |files, path| {
+            files.write_text(path, &content, mode)
+        })
+        .await
     }
 
     /// See [`BlockingFiles::write_bytes`].
     ///
     /// # Errors
     /// As there.
-    pub async fn write_bytes(&self, path: &VirtualPath, content: Bytes, durability: Durability) -> Result<(), FileError> {
-        self.run(path, move |files, path| files.write_bytes(path, &content, durability)).await
+    pub async fn write_bytes(
+        &self,
+        path: &VirtualPath,
+        content: Bytes,
+        durability: Durability,
+    ) -> Result<(), FileError> {
+        self.run(path, move |files, path| {
+            files.write_bytes(path, &content, durability)
+        })
+        .await
     }
 
     /// See [`BlockingFiles::is_marked`].
@@ -202,15 +275,24 @@ impl ThreadFiles {
     /// # Errors
     /// As there.
     pub async fn is_marked(&self, path: &VirtualPath, mark: String) -> Result<bool, FileError> {
-        self.run(path, move |files, path| files.is_marked(path, &mark)).await
+        self.run(path, move |files, path| files.is_marked(path, &mark))
+            .await
     }
 
     /// See [`BlockingFiles::write_marked`].
     ///
     /// # Errors
     /// As there.
-    pub async fn write_marked(&self, path: &VirtualPath, mark: String, content: Bytes) -> Result<bool, FileError> {
-        self.run(path, move |files, path| files.write_marked(path, &mark, &content)).await
+    pub async fn write_marked(
+        &self,
+        path: &VirtualPath,
+        mark: String,
+        content: Bytes,
+    ) -> Result<bool, FileError> {
+        self.run(path, move |files, path| {
+            files.write_marked(path, &mark, &content)
+        })
+        .await
     }
 
     /// See [`BlockingFiles::remove_marked`].
@@ -218,7 +300,8 @@ impl ThreadFiles {
     /// # Errors
     /// As there.
     pub async fn remove_marked(&self, path: &VirtualPath, mark: String) -> Result<bool, FileError> {
-        self.run(path, move |files, path| files.remove_marked(path, &mark)).await
+        self.run(path, move |files, path| files.remove_marked(path, &mark))
+            .await
     }
 
     /// Starts a file whose content arrives in pieces; see [`BlockingFiles::begin_write`].
@@ -234,8 +317,17 @@ impl ThreadFiles {
     ///
     /// # Errors
     /// As there.
-    pub async fn replace(&self, path: &VirtualPath, old: String, new: String, which: Occurrences) -> Result<usize, FileError> {
-        self.run(path, move |files, path| files.replace(path, &old, &new, which)).await
+    pub async fn replace(
+        &self,
+        path: &VirtualPath,
+        old: String,
+        new: String,
+        which: Occurrences,
+    ) -> Result<usize, FileError> {
+        self.run(path, move |files, path| {
+            files.replace(path, &old, &new, which)
+        })
+        .await
     }
 
     /// See [`BlockingFiles::replace_if`].
@@ -249,7 +341,10 @@ impl ThreadFiles {
         durability: Durability,
         is_expected: impl FnOnce(&str) -> bool + Send + 'static,
     ) -> Result<bool, FileError> {
-        self.run(path, move |files, path| files.replace_if(path, &content, durability, is_expected)).await
+        self.run(path, move |files, path| {
+            files.replace_if(path, &content, durability, is_expected)
+        })
+        .await
     }
 
     /// See [`BlockingFiles::stat`].
@@ -280,8 +375,13 @@ impl ThreadFiles {
     ///
     /// # Errors
     /// As there.
-    pub async fn read_bytes(&self, path: &VirtualPath, max_bytes: u64) -> Result<Vec<u8>, FileError> {
-        self.run(path, move |files, path| files.read_bytes(path, max_bytes)).await
+    pub async fn read_bytes(
+        &self,
+        path: &VirtualPath,
+        max_bytes: u64,
+    ) -> Result<Vec<u8>, FileError> {
+        self.run(path, move |files, path| files.read_bytes(path, max_bytes))
+            .await
     }
 
     /// See [`BlockingFiles::remove_file`].
@@ -341,7 +441,9 @@ impl ThreadFiles {
         Op: FnOnce(&BlockingFiles, &VirtualPath) -> Result<Found, FileError> + Send + 'static,
     {
         let (files, owned_path) = (self.blocking.clone(), path.clone());
-        self.in_turn(move || Ok(operation(&files, &owned_path))).await.map_err(|fault| fault.at(path))?
+        self.in_turn(move || Ok(operation(&files, &owned_path)))
+            .await
+            .map_err(|fault| fault.at(path))?
     }
 
     /// Runs what may take as long as somebody wants it to, when it is the user's turn. It keeps its turn until it is done, also when
@@ -365,7 +467,9 @@ impl ThreadFiles {
         Op: FnOnce(&BlockingFiles, &VirtualPath) -> Result<T, FileError> + Send + 'static,
     {
         let (files, owned_path) = (self.blocking.clone(), path.clone());
-        off_the_runtime(move || Ok(operation(&files, &owned_path))).await.map_err(|fault| fault.at(path))?
+        off_the_runtime(move || Ok(operation(&files, &owned_path)))
+            .await
+            .map_err(|fault| fault.at(path))?
     }
 }
 

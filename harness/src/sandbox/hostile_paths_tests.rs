@@ -292,12 +292,19 @@ fn the_corpus_is_large_and_has_no_doubles() {
 fn refused_names_are_refused_as_virtual_and_as_host_paths() {
     let place = Place::furnished(Resolver::detect());
     let long = long_ones();
-    for raw in REFUSED.iter().copied().chain(long.iter().map(String::as_str)) {
+    for raw in REFUSED
+        .iter()
+        .copied()
+        .chain(long.iter().map(String::as_str))
+    {
         assert!(VirtualPath::parse(raw).is_err(), "{raw:.80?}");
         let shown = place.files.resolve_for_display(raw);
         assert!(shown.is_err(), "{raw:.80?}");
         let text = shown.expect_err("refused").to_string();
-        assert!(text.len() < 2000 && !text.contains(['\n', '\0', '\u{1b}']), "{text}");
+        assert!(
+            text.len() < 2000 && !text.contains(['\n', '\0', '\u{1b}']),
+            "{text}"
+        );
     }
 }
 
@@ -309,13 +316,33 @@ fn harmless_names_are_files_beneath_the_workspace() {
             let files = place.files.blocking();
             let raw = format!("/mnt/user-data/workspace/{name}");
             let path = VirtualPath::parse(&raw).unwrap_or_else(|error| panic!("{name:?}: {error}"));
-            files.write_text(&path, "one", WriteMode::Replace).unwrap_or_else(|error| panic!("{name:?}: {error}"));
-            files.write_text(&path, " two", WriteMode::Append).expect("append");
-            assert_eq!(files.replace(&path, "two", "three", Occurrences::All).expect("replace"), 1);
+            files
+                .write_text(&path, "one", WriteMode::Replace)
+                .unwrap_or_else(|error| panic!("{name:?}: {error}"));
+            files
+                .write_text(&path, " two", WriteMode::Append)
+                .expect("append");
+            assert_eq!(
+                files
+                    .replace(&path, "two", "three", Occurrences::All)
+                    .expect("replace"),
+                1
+            );
             let read = files.read_text(&path, LineRange::ALL).expect("read");
-            assert_eq!(read, TextRead::Text { text: "one three".to_owned(), first_line: 1 }, "{name:?}");
+            assert_eq!(
+                read,
+                TextRead::Text {
+                    text: "one three".to_owned(),
+                    first_line: 1
+                },
+                "{name:?}"
+            );
             let on_disk = place.workspace().join(path.relative().as_str());
-            assert!(std::fs::symlink_metadata(on_disk).expect("beneath the workspace").is_file());
+            assert!(
+                std::fs::symlink_metadata(on_disk)
+                    .expect("beneath the workspace")
+                    .is_file()
+            );
             place.assert_outside_is_untouched();
         }
     }

@@ -54,11 +54,21 @@ const NAMES: &[&str] = &[
 ];
 
 /// Files left out by how their name ends.
-const ENDINGS: &[&str] = &[".log", ".tmp", ".bak", ".swp", ".cache", ".egg-info", ".pyc"];
+const ENDINGS: &[&str] = &[
+    ".log",
+    ".tmp",
+    ".bak",
+    ".swp",
+    ".cache",
+    ".egg-info",
+    ".pyc",
+];
 
 /// Whether listings and searches leave this file or directory name out.
 pub fn is_ignored(name: &str) -> bool {
-    NAMES.contains(&name) || ENDINGS.iter().any(|ending| name.ends_with(ending)) || is_unfinished(name)
+    NAMES.contains(&name)
+        || ENDINGS.iter().any(|ending| name.ends_with(ending))
+        || is_unfinished(name)
 }
 
 /// Whether the name is that of a file still being written (see [`PendingFile`](super::pending_file::PendingFile)).
@@ -72,10 +82,28 @@ mod tests {
 
     #[test]
     fn leaves_out_noise_and_keeps_look_alikes() {
-        for name in [".git", "node_modules", "a.log", "x.swp", ".env", ".DS_Store", ".upload-1-2.part", "target"] {
+        for name in [
+            ".git",
+            "node_modules",
+            "a.log",
+            "x.swp",
+            ".env",
+            ".DS_Store",
+            ".upload-1-2.part",
+            "target",
+        ] {
             assert!(is_ignored(name), "{name}");
         }
-        for name in ["git", "log", "report.part", ".envrc", "targets", "building", ".gitignore", "a.logs"] {
+        for name in [
+            "git",
+            "log",
+            "report.part",
+            ".envrc",
+            "targets",
+            "building",
+            ".gitignore",
+            "a.logs",
+        ] {
             assert!(!is_ignored(name), "{name}");
         }
     }

@@ -19,7 +19,12 @@ pub struct IncomingFile {
 
 impl IncomingFile {
     pub(super) fn new(files: ThreadFiles, path: VirtualPath, pending: PendingFile) -> Self {
-        Self { files, path, pending, written: 0 }
+        Self {
+            files,
+            path,
+            pending,
+            written: 0,
+        }
     }
 
     /// Adds a piece and gives the file back. An error, or a dropped future, ends the file.
@@ -27,10 +32,22 @@ impl IncomingFile {
     /// # Errors
     /// [`Fault::NoSpace`](super::Fault::NoSpace) and what else the system reports.
     pub async fn write(self, piece: Bytes) -> Result<Self, FileError> {
-        let Self { files, path, mut pending, written } = self;
+        let Self {
+            files,
+            path,
+            mut pending,
+            written,
+        } = self;
         let length = piece.len() as u64;
-        let pending = off_the_runtime(move || pending.write(&piece).map(|()| pending)).await.map_err(|fault| fault.at(&path))?;
-        Ok(Self { files, path, pending, written: written + length })
+        let pending = off_the_runtime(move || pending.write(&piece).map(|()| pending))
+            .await
+            .map_err(|fault| fault.at(&path))?;
+        Ok(Self {
+            files,
+            path,
+            pending,
+            written: written + length,
+        })
     }
 
     /// Where it will be.
@@ -48,9 +65,21 @@ impl IncomingFile {
     /// # Errors
     /// As [`PendingFile::settle`].
     pub async fn settle(self) -> Result<Self, FileError> {
-        let Self { files, path, pending, written } = self;
-        let pending = off_the_runtime(move || pending.settle().map(|()| pending)).await.map_err(|fault| fault.at(&path))?;
-        Ok(Self { files, path, pending, written })
+        let Self {
+            files,
+            path,
+            pending,
+            written,
+        } = self;
+        let pending = off_the_runtime(move || pending.settle().map(|()| pending))
+            .await
+            .map_err(|fault| fault.at(&path))?;
+        Ok(Self {
+            files,
+            path,
+            pending,
+            written,
+        })
     }
 
     /// Puts the file under its name and says how long it is.
@@ -58,7 +87,17 @@ impl IncomingFile {
     /// # Errors
     /// As [`PendingFile::commit`].
     pub async fn finish(self, durability: Durability) -> Result<u64, FileError> {
-        let Self { files, path, pending, written } = self;
-        files.run(&path, move |files, path| files.commit(path, pending, durability)).await.map(|()| written)
+        let Self {
+            files,
+            path,
+            pending,
+            written,
+        } = self;
+        files
+            .run(&path, move |files, path| {
+                files.commit(path, pending, durability)
+            })
+            .await
+            .map(|()| written)
     }
 }

@@ -42,7 +42,10 @@ pub enum BadRange {
 
 impl LineRange {
     /// Every line.
-    pub const ALL: Self = Self { start: None, end: None };
+    pub const ALL: Self = Self {
+        start: None,
+        end: None,
+    };
 
     /// Takes the range out of a file's content.
     pub fn select(self, content: String) -> TextRead {
@@ -53,11 +56,17 @@ impl LineRange {
             return TextRead::Empty;
         }
         if self == Self::ALL {
-            return TextRead::Text { text: content, first_line: 1 };
+            return TextRead::Text {
+                text: content,
+                first_line: 1,
+            };
         }
         let first_line = self.start.map_or(1, to_line_number);
         let last_line = self.end.map_or(usize::MAX, to_line_number);
-        let mut lines = content.split_inclusive('\n').skip(first_line - 1).peekable();
+        let mut lines = content
+            .split_inclusive('\n')
+            .skip(first_line - 1)
+            .peekable();
         if lines.peek().is_none() {
             return TextRead::StartPastEnd;
         }
@@ -80,7 +89,9 @@ impl LineRange {
 
 /// A line number that is known to be at least 1; beyond what a file can have, all numbers are alike.
 fn to_line_number(line: i64) -> usize {
-    usize::try_from(line).unwrap_or(usize::MAX).clamp(1, usize::MAX - 1)
+    usize::try_from(line)
+        .unwrap_or(usize::MAX)
+        .clamp(1, usize::MAX - 1)
 }
 
 #[cfg(test)]
@@ -92,7 +103,10 @@ mod tests {
     }
 
     fn text(text: &str, first_line: usize) -> TextRead {
-        TextRead::Text { text: text.to_owned(), first_line }
+        TextRead::Text {
+            text: text.to_owned(),
+            first_line,
+        }
     }
 
     #[test]
@@ -111,14 +125,29 @@ mod tests {
         assert_eq!(select(None, None, ""), TextRead::Empty);
         assert_eq!(select(Some(5), None, ""), TextRead::Empty);
         assert_eq!(select(Some(2), None, "one\n"), TextRead::StartPastEnd);
-        assert_eq!(select(Some(i64::MAX), None, "one\n"), TextRead::StartPastEnd);
+        assert_eq!(
+            select(Some(i64::MAX), None, "one\n"),
+            TextRead::StartPastEnd
+        );
     }
 
     #[test]
     fn names_the_problem_of_an_impossible_range() {
-        assert_eq!(select(Some(0), None, "a"), TextRead::BadRange(BadRange::StartBelowOne));
-        assert_eq!(select(Some(i64::MIN), Some(1), "a"), TextRead::BadRange(BadRange::StartBelowOne));
-        assert_eq!(select(None, Some(-1), "a"), TextRead::BadRange(BadRange::EndBelowOne));
-        assert_eq!(select(Some(3), Some(2), "a"), TextRead::BadRange(BadRange::EndBeforeStart));
+        assert_eq!(
+            select(Some(0), None, "a"),
+            TextRead::BadRange(BadRange::StartBelowOne)
+        );
+        assert_eq!(
+            select(Some(i64::MIN), Some(1), "a"),
+            TextRead::BadRange(BadRange::StartBelowOne)
+        );
+        assert_eq!(
+            select(None, Some(-1), "a"),
+            TextRead::BadRange(BadRange::EndBelowOne)
+        );
+        assert_eq!(
+            select(Some(3), Some(2), "a"),
+            TextRead::BadRange(BadRange::EndBeforeStart)
+        );
     }
 }

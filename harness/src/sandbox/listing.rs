@@ -20,7 +20,12 @@ impl Listing {
     ///
     /// Links and special files are named and not followed. Names that no virtual path can have are made
     /// visible, so that the model knows of them.
-    pub(super) fn of(starts: &[Start], path: &VirtualPath, depth: usize, max_entries: usize) -> Result<Self, Fault> {
+    pub(super) fn of(
+        starts: &[Start],
+        path: &VirtualPath,
+        depth: usize,
+        max_entries: usize,
+    ) -> Result<Self, Fault> {
         let mut listing = Self::default();
         let mut budget = max_entries;
         for Start { way, directory } in starts {
@@ -38,7 +43,13 @@ impl Listing {
         Ok(listing)
     }
 
-    fn add(&mut self, directory: &SafeDir, shown_path: &str, depth: usize, budget: &mut usize) -> Result<(), Fault> {
+    fn add(
+        &mut self,
+        directory: &SafeDir,
+        shown_path: &str,
+        depth: usize,
+        budget: &mut usize,
+    ) -> Result<(), Fault> {
         if depth == 0 {
             return Ok(());
         }
@@ -55,10 +66,14 @@ impl Listing {
                 self.lines.push(shown);
                 continue;
             }
-            let below = directory.enter(&entry.name).and_then(|inner| self.add(&inner, &shown, depth - 1, budget));
+            let below = directory
+                .enter(&entry.name)
+                .and_then(|inner| self.add(&inner, &shown, depth - 1, budget));
             match below {
                 // What vanished, became a link or may not be read meanwhile is still a line.
-                Ok(()) | Err(Fault::NotFound | Fault::NotDirectory | Fault::Symlink | Fault::Permission) => {}
+                Ok(())
+                | Err(Fault::NotFound | Fault::NotDirectory | Fault::Symlink | Fault::Permission) =>
+                    {}
                 Err(fault) => return Err(fault),
             }
             self.lines.push(shown + "/");
@@ -69,12 +84,13 @@ impl Listing {
 
 /// The name, or the way of names, with everything visible that would break or disguise its line.
 pub(super) fn one_line(name: &str) -> String {
-    name.chars().fold(String::with_capacity(name.len()), |mut shown, c| {
-        if misleads_a_reader(c) {
-            shown.extend(c.escape_default());
-        } else {
-            shown.push(c);
-        }
-        shown
-    })
+    name.chars()
+        .fold(String::with_capacity(name.len()), |mut shown, c| {
+            if misleads_a_reader(c) {
+                shown.extend(c.escape_default());
+            } else {
+                shown.push(c);
+            }
+            shown
+        })
 }

@@ -21,12 +21,18 @@ impl BlockingFiles {
     ///
     /// # Errors
     /// As [`begin_write`](Self::begin_write).
-    pub fn write_marked(&self, path: &VirtualPath, mark: &str, content: &[u8]) -> Result<bool, FileError> {
+    pub fn write_marked(
+        &self,
+        path: &VirtualPath,
+        mark: &str,
+        content: &[u8],
+    ) -> Result<bool, FileError> {
         let _turn = self.lock(path)?;
         if self.mark_of(path, mark)? == Some(false) {
             return Ok(false);
         }
-        self.replace_whole(path, content, Durability::Synced).map_err(|fault| fault.at(path))?;
+        self.replace_whole(path, content, Durability::Synced)
+            .map_err(|fault| fault.at(path))?;
         Ok(true)
     }
 
@@ -39,7 +45,10 @@ impl BlockingFiles {
         if self.mark_of(path, mark)? != Some(true) {
             return Ok(false);
         }
-        self.dirs.open(path.root()).and_then(|root| root.remove_file(path.relative())).map_err(|fault| fault.at(path))?;
+        self.dirs
+            .open(path.root())
+            .and_then(|root| root.remove_file(path.relative()))
+            .map_err(|fault| fault.at(path))?;
         Ok(true)
     }
 
@@ -48,13 +57,22 @@ impl BlockingFiles {
         let file = match self.open_read(path) {
             Ok((file, _)) => file,
             Err(error) if error.is_not_found() => return Ok(None),
-            Err(error) if matches!(error.fault(), Some(Fault::IsDirectory | Fault::Symlink | Fault::NotRegular | Fault::Permission)) => {
+            Err(error)
+                if matches!(
+                    error.fault(),
+                    Some(
+                        Fault::IsDirectory | Fault::Symlink | Fault::NotRegular | Fault::Permission
+                    )
+                ) =>
+            {
                 return Ok(Some(false));
             }
             Err(error) => return Err(error),
         };
         let mut beginning = Vec::with_capacity(mark.len());
-        file.take(mark.len() as u64).read_to_end(&mut beginning).map_err(|error| Fault::from(error).at(path))?;
+        file.take(mark.len() as u64)
+            .read_to_end(&mut beginning)
+            .map_err(|error| Fault::from(error).at(path))?;
         Ok(Some(beginning == mark.as_bytes()))
     }
 }
@@ -71,9 +89,14 @@ mod tests {
     fn only_what_has_the_mark_is_replaced_or_removed() {
         let place = Place::new(Resolver::detect());
         let (files, made) = (place.files.blocking(), work("a.md"));
-        assert!(!files.is_marked(&made, MARK).unwrap() && !files.remove_marked(&made, MARK).unwrap());
+        assert!(
+            !files.is_marked(&made, MARK).unwrap() && !files.remove_marked(&made, MARK).unwrap()
+        );
         assert!(files.write_marked(&made, MARK, b"<!-- made -->1").unwrap());
-        assert!(files.write_marked(&made, MARK, b"<!-- made -->2").unwrap() && files.is_marked(&made, MARK).unwrap());
+        assert!(
+            files.write_marked(&made, MARK, b"<!-- made -->2").unwrap()
+                && files.is_marked(&made, MARK).unwrap()
+        );
         assert_eq!(files.read_bytes(&made, 99).unwrap(), b"<!-- made -->2");
         assert!(files.remove_marked(&made, MARK).unwrap());
         assert_eq!(files.stat(&made).unwrap(), None);
@@ -81,14 +104,26 @@ mod tests {
         for own in ["", "<!--", "# Mine", " <!-- made -->"] {
             files.write_text(&made, own, WriteMode::Replace).unwrap();
             assert!(!files.is_marked(&made, MARK).unwrap(), "{own:?}");
-            assert!(!files.write_marked(&made, MARK, b"<!-- made -->3").unwrap(), "{own:?}");
+            assert!(
+                !files.write_marked(&made, MARK, b"<!-- made -->3").unwrap(),
+                "{own:?}"
+            );
             assert!(!files.remove_marked(&made, MARK).unwrap(), "{own:?}");
             assert_eq!(files.read_bytes(&made, 99).unwrap(), own.as_bytes());
         }
-        files.write_text(&work("d.md/x"), "x", WriteMode::Replace).unwrap();
-        std::os::unix::fs::symlink(place.outside().join("secret.txt"), place.workspace().join("l.md")).unwrap();
+        files
+            .write_text(&work("d.md/x"), "x", WriteMode::Replace)
+            .unwrap();
+        std::os::unix::fs::symlink(
+            place.outside().join("secret.txt"),
+            place.workspace().join("l.md"),
+        )
+        .unwrap();
         for other in ["d.md", "l.md"].map(work) {
-            assert!(!files.write_marked(&other, MARK, b"<!-- made -->").unwrap() && !files.remove_marked(&other, MARK).unwrap());
+            assert!(
+                !files.write_marked(&other, MARK, b"<!-- made -->").unwrap()
+                    && !files.remove_marked(&other, MARK).unwrap()
+            );
         }
         place.assert_outside_is_untouched();
     }

@@ -37,10 +37,13 @@ impl MaskedStream {
 
 /// How many bytes at the end may be the beginning of a character.
 fn begun_character(bytes: &[u8]) -> usize {
-    let Some(last) = bytes.utf8_chunks().last() else { return 0 };
+    let Some(last) = bytes.utf8_chunks().last() else {
+        return 0;
+    };
     let odd = last.invalid();
     // What is wrong in itself is not waited for.
-    let is_begun = !odd.is_empty() && matches!(std::str::from_utf8(odd), Err(error) if error.error_len().is_none());
+    let is_begun = !odd.is_empty()
+        && matches!(std::str::from_utf8(odd), Err(error) if error.error_len().is_none());
     if is_begun { odd.len() } else { 0 }
 }
 
@@ -63,7 +66,12 @@ mod tests {
     use super::*;
 
     fn names(pairs: &[(&str, &str)]) -> HostNames {
-        HostNames::new(pairs.iter().map(|(host, inside)| ((*host).to_owned(), (*inside).to_owned())).collect())
+        HostNames::new(
+            pairs
+                .iter()
+                .map(|(host, inside)| ((*host).to_owned(), (*inside).to_owned()))
+                .collect(),
+        )
     }
 
     #[test]
@@ -83,15 +91,24 @@ mod tests {
             (b"\xac \xff \xe2\x82", "\u{20ac} \u{fffd} "),
         ] {
             stream.push(bytes);
-            assert_eq!(stream.pass(&names), passed, "{:?}", String::from_utf8_lossy(bytes));
+            assert_eq!(
+                stream.pass(&names),
+                passed,
+                "{:?}",
+                String::from_utf8_lossy(bytes)
+            );
         }
-        assert_eq!((stream.held(), stream.finish(&names).as_str(), stream.held()), (2, "\u{fffd}", 0));
+        assert_eq!(
+            (stream.held(), stream.finish(&names).as_str(), stream.held()),
+            (2, "\u{fffd}", 0)
+        );
     }
 
     /// Names of folders, where one may be the beginning of another, or have a space or a line's end in it.
     fn any_names() -> impl Strategy<Value = HostNames> {
         let path = || "(/[ab. \nä]{1,3}){1,3}";
-        prop::collection::vec((path(), prop_oneof![Just("/v/w".to_owned()), path()]), 1..4).prop_map(HostNames::new)
+        prop::collection::vec((path(), prop_oneof![Just("/v/w".to_owned()), path()]), 1..4)
+            .prop_map(HostNames::new)
     }
 
     /// Output that is full of them, and of what is nearly one.

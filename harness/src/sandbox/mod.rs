@@ -42,8 +42,8 @@ pub mod virtual_paths;
 
 pub use blocking_files::{BlockingFiles, FileLimits, Occurrences, WriteMode};
 pub use command::{
-    CommandEnd, CommandError, CommandLimits, CommandOutput, CommandRequest, CommandSandbox, Isolation, LimitedCommandSandbox, Pipe, Reach,
-    Redacting, Secrets, Transcript,
+    CommandEnd, CommandError, CommandLimits, CommandOutput, CommandRequest, CommandSandbox,
+    Isolation, LimitedCommandSandbox, Pipe, Reach, Redacting, Secrets, Transcript,
 };
 pub use fault::{Fault, FileError};
 pub use files::{FileHome, ThreadFiles};

@@ -24,7 +24,9 @@ impl Mounts {
     /// Those whose place is a plain path; of two that take the same place the later one, as mounting does.
     pub fn new(mounts: impl IntoIterator<Item = Mount>) -> Self {
         let placed = mounts.into_iter().filter_map(|mount| {
-            let place = RelativePath::parse(mount.inside.trim_start_matches('/')).ok().filter(|place| !place.is_empty());
+            let place = RelativePath::parse(mount.inside.trim_start_matches('/'))
+                .ok()
+                .filter(|place| !place.is_empty());
             Some((place?, mount))
         });
         Self(placed.collect())
@@ -32,8 +34,13 @@ impl Mounts {
 
     /// The innermost mount that a path from `/` on lies in, with the way on from there.
     pub(super) fn find(&self, path: &RelativePath) -> Option<(&Mount, RelativePath)> {
-        let holding = self.0.iter().filter_map(|(place, mount)| Some((place.as_str().len(), mount, path.beneath(place)?)));
-        holding.max_by_key(|(length, ..)| *length).map(|(_, mount, way)| (mount, way))
+        let holding = self
+            .0
+            .iter()
+            .filter_map(|(place, mount)| Some((place.as_str().len(), mount, path.beneath(place)?)));
+        holding
+            .max_by_key(|(length, ..)| *length)
+            .map(|(_, mount, way)| (mount, way))
     }
 }
 
@@ -43,14 +50,31 @@ mod tests {
 
     #[test]
     fn a_path_lies_in_the_innermost_mount() {
-        let mount = |inside: &str, host: &str| Mount { host: host.into(), inside: inside.to_owned(), read_only: true };
-        let mounts = Mounts::new([mount("/mnt/data", "/a"), mount("/mnt/data/in/", "/b"), mount("/", "/c"), mount("/x/../y", "/d")]);
+        let mount = |inside: &str, host: &str| Mount {
+            host: host.into(),
+            inside: inside.to_owned(),
+            read_only: true,
+        };
+        let mounts = Mounts::new([
+            mount("/mnt/data", "/a"),
+            mount("/mnt/data/in/", "/b"),
+            mount("/", "/c"),
+            mount("/x/../y", "/d"),
+        ]);
         let found = |path: &str| {
             let path = RelativePath::parse(path).unwrap();
-            mounts.find(&path).map(|(mount, way)| (mount.host.display().to_string(), way.as_str().to_owned()))
+            mounts
+                .find(&path)
+                .map(|(mount, way)| (mount.host.display().to_string(), way.as_str().to_owned()))
         };
-        assert_eq!(found("mnt/data/x/y"), Some(("/a".to_owned(), "x/y".to_owned())));
+        assert_eq!(
+            found("mnt/data/x/y"),
+            Some(("/a".to_owned(), "x/y".to_owned()))
+        );
         assert_eq!(found("mnt/data/in"), Some(("/b".to_owned(), String::new())));
-        assert_eq!((found("mnt/database"), found("etc"), found("y")), (None, None, None));
+        assert_eq!(
+            (found("mnt/database"), found("etc"), found("y")),
+            (None, None, None)
+        );
     }
 }

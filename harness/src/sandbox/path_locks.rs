@@ -20,7 +20,9 @@ pub struct PathLocks {
 impl PathLocks {
     /// No lock is held.
     pub fn new() -> Self {
-        Self { stripes: (0..STRIPES).map(|_| Mutex::new(())).collect() }
+        Self {
+            stripes: (0..STRIPES).map(|_| Mutex::new(())).collect(),
+        }
     }
 
     /// Blocks until nobody else writes to what `key` names; nothing when that takes too long.
@@ -45,7 +47,11 @@ mod tests {
     fn the_same_key_excludes_and_is_free_again_afterwards() {
         let locks = PathLocks::new();
         let held = locks.lock(&"a").expect("free");
-        let taken = locks.stripes.iter().filter(|stripe| stripe.is_locked()).count();
+        let taken = locks
+            .stripes
+            .iter()
+            .filter(|stripe| stripe.is_locked())
+            .count();
         assert_eq!(taken, 1);
         drop(held);
         assert!(locks.stripes.iter().all(|stripe| !stripe.is_locked()));

@@ -43,7 +43,13 @@ impl PendingFile {
             Err(errno) => return Err(errno.into()),
         };
         let (temporary, file) = create_temporary(&dir)?;
-        let pending = Self { dir, target: target.to_owned(), temporary, file, committed: false };
+        let pending = Self {
+            dir,
+            target: target.to_owned(),
+            temporary,
+            file,
+            committed: false,
+        };
         if let Some(mode) = mode {
             rustix::fs::fchmod(&pending.file, mode)?;
         }
@@ -87,7 +93,12 @@ impl PendingFile {
         fail_points::pass("file.written");
         self.check_target()?;
         // Whatever takes the target's name in this moment is replaced itself: a rename follows no link.
-        rustix::fs::renameat(&self.dir, self.temporary.as_str(), &self.dir, self.target.as_str())?;
+        rustix::fs::renameat(
+            &self.dir,
+            self.temporary.as_str(),
+            &self.dir,
+            self.target.as_str(),
+        )?;
         self.committed = true;
         fail_points::pass("file.renamed");
         if durability == Durability::Synced {

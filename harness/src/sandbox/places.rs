@@ -40,17 +40,25 @@ impl BlockingFiles {
     /// # Errors
     /// As [`Shelves::of`].
     pub fn shelf(&self) -> Result<Shelf, Fault> {
-        self.shelves.as_ref().map_or_else(|| Ok(Shelf::default()), |(shelves, user)| shelves.of(user))
+        self.shelves
+            .as_ref()
+            .map_or_else(|| Ok(Shelf::default()), |(shelves, user)| shelves.of(user))
     }
 
     /// The directories to look into for what is beneath `path`; none for a root that nothing was written to yet. Above the folders
     /// of skills there are names and no directory: there the look begins in each of them.
     pub(super) fn starts(&self, path: &VirtualPath) -> Result<Vec<Start>, FileError> {
-        let itself =
-            |(start, way): (SafeDir, RelativePath)| Ok(vec![Start { way: RelativePath::default(), directory: start.open_dir(&way)? }]);
+        let itself = |(start, way): (SafeDir, RelativePath)| {
+            Ok(vec![Start {
+                way: RelativePath::default(),
+                directory: start.open_dir(&way)?,
+            }])
+        };
         match self.place(path) {
             Err(Fault::NotFound) if path.relative().is_empty() => Ok(Vec::new()),
-            Err(Fault::IsDirectory) => self.shelf().map(|shelf| self.open_all(&shelf, path.relative())),
+            Err(Fault::IsDirectory) => self
+                .shelf()
+                .map(|shelf| self.open_all(&shelf, path.relative())),
             place => place.and_then(itself),
         }
         .map_err(|fault| fault.at(path))
@@ -59,7 +67,15 @@ impl BlockingFiles {
     /// The folders beneath a part of their names. One that vanishes meanwhile is not there.
     fn open_all(&self, shelf: &Shelf, path: &RelativePath) -> Vec<Start> {
         let open = |host: &Path| self.dirs.open_other(host).ok();
-        shelf.beneath(path).filter_map(|(folder, way)| Some(Start { way, directory: open(&folder.host)? })).collect()
+        shelf
+            .beneath(path)
+            .filter_map(|(folder, way)| {
+                Some(Start {
+                    way,
+                    directory: open(&folder.host)?,
+                })
+            })
+            .collect()
     }
 
     /// The directory that a path is opened from, and the way on from there. Where skills are, a path that is only a part of folders'
@@ -73,7 +89,10 @@ impl BlockingFiles {
     }
 
     /// The same to change something there. A root of the thread that is not there is made.
-    pub(super) fn place_to_write(&self, path: &VirtualPath) -> Result<(SafeDir, RelativePath), Fault> {
+    pub(super) fn place_to_write(
+        &self,
+        path: &VirtualPath,
+    ) -> Result<(SafeDir, RelativePath), Fault> {
         match path.root() {
             Root::Skills | Root::AcpWorkspace | Root::Mounts => self.place_to_remove(path),
             root => Ok((self.dirs.create(root)?, path.relative().clone())),
@@ -81,7 +100,10 @@ impl BlockingFiles {
     }
 
     /// The same to take something away: nothing is made.
-    pub(super) fn place_to_remove(&self, path: &VirtualPath) -> Result<(SafeDir, RelativePath), Fault> {
+    pub(super) fn place_to_remove(
+        &self,
+        path: &VirtualPath,
+    ) -> Result<(SafeDir, RelativePath), Fault> {
         match path.root() {
             Root::Skills => Err(Fault::Unchangeable),
             Root::AcpWorkspace => Err(Fault::ReadOnly),

@@ -48,8 +48,13 @@ impl ThreadDirs {
     /// # Errors
     /// What the system reports.
     pub fn note_removal(&self) -> Result<(), Fault> {
-        let Some((threads, thread)) = self.siblings()? else { return Ok(()) };
-        if threads.stat_name(thread.as_str()).is_err_and(|errno| errno == Errno::NOENT) {
+        let Some((threads, thread)) = self.siblings()? else {
+            return Ok(());
+        };
+        if threads
+            .stat_name(thread.as_str())
+            .is_err_and(|errno| errno == Errno::NOENT)
+        {
             return Ok(());
         }
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -62,7 +67,9 @@ impl ThreadDirs {
     /// # Errors
     /// What the system reports.
     pub fn forget_removal(&self) -> Result<(), Fault> {
-        let Some((threads, thread)) = self.siblings()? else { return Ok(()) };
+        let Some((threads, thread)) = self.siblings()? else {
+            return Ok(());
+        };
         match rustix::fs::unlinkat(&threads, format!("{NOTE}{thread}"), AtFlags::empty()) {
             Ok(()) | Err(Errno::NOENT) => Ok(()),
             Err(errno) => Err(errno.into()),
@@ -74,17 +81,20 @@ impl ThreadDirs {
     /// # Errors
     /// See [`remove_tree`]. What is left then lies aside and is not the thread's any more; `sweep` tries again.
     pub fn remove(&self) -> Result<bool, Fault> {
-        let Some((threads, thread)) = self.siblings()? else { return Ok(false) };
+        let Some((threads, thread)) = self.siblings()? else {
+            return Ok(false);
+        };
         let mut removed = false;
         let mut failed = None;
         for number in 0..MOST_ASIDE {
             let aside = format!("{ASIDE}{thread}.{number}");
-            let is_taken = match rustix::fs::renameat(&threads, thread.as_str(), &threads, aside.as_str()) {
-                Ok(()) | Err(Errno::NOENT) => false,
-                // A former removal left it.
-                Err(Errno::NOTEMPTY | Errno::EXIST | Errno::NOTDIR) => true,
-                Err(errno) => return Err(errno.into()),
-            };
+            let is_taken =
+                match rustix::fs::renameat(&threads, thread.as_str(), &threads, aside.as_str()) {
+                    Ok(()) | Err(Errno::NOENT) => false,
+                    // A former removal left it.
+                    Err(Errno::NOTEMPTY | Errno::EXIST | Errno::NOTDIR) => true,
+                    Err(errno) => return Err(errno.into()),
+                };
             match remove_tree(&threads, &RelativePath::of_plain_names(&[&aside])) {
                 Ok(found) => removed |= found,
                 Err(fault) => failed = Some(fault),
@@ -99,8 +109,12 @@ impl ThreadDirs {
 
     /// The folder that the thread's lies in, if it is there, and the thread's name in it.
     fn siblings(&self) -> Result<Option<(SafeDir, String)>, Fault> {
-        let Some((threads, thread)) = self.thread.split_last() else { return Ok(None) };
-        match SafeDir::open_trusted(&self.home, self.resolver).and_then(|home| home.open_dir(&threads)) {
+        let Some((threads, thread)) = self.thread.split_last() else {
+            return Ok(None);
+        };
+        match SafeDir::open_trusted(&self.home, self.resolver)
+            .and_then(|home| home.open_dir(&threads))
+        {
             Err(Fault::NotFound) => Ok(None),
             opened => Ok(Some((opened?, thread.to_owned()))),
         }
@@ -119,15 +133,21 @@ pub(super) fn sweep(home: &Arc<Path>, resolver: Resolver) -> Result<Vec<LeftThre
     };
     let mut left = Vec::new();
     for user in directories(&users)? {
-        let Ok(path) = RelativePath::parse(&format!("{user}/threads")) else { continue };
-        let swept = users.open_dir(&path).and_then(|threads| sweep_user(&threads));
+        let Ok(path) = RelativePath::parse(&format!("{user}/threads")) else {
+            continue;
+        };
+        let swept = users
+            .open_dir(&path)
+            .and_then(|threads| sweep_user(&threads));
         match swept {
             Ok(noted) => left.extend(noted.into_iter().map(|thread| {
                 let dirs = ThreadDirs::of_user_dir(Arc::clone(home), resolver, &user, &thread);
                 LeftThread { thread, dirs }
             })),
             Err(Fault::NotFound) => {}
-            Err(error) => tracing::error!(%error, "the folders of a user's threads cannot be looked at"),
+            Err(error) => {
+                tracing::error!(%error, "the folders of a user's threads cannot be looked at")
+            }
         }
     }
     Ok(left)
@@ -137,7 +157,9 @@ pub(super) fn sweep(home: &Arc<Path>, resolver: Resolver) -> Result<Vec<LeftThre
 fn sweep_user(threads: &SafeDir) -> Result<Vec<ThreadId>, Fault> {
     let mut noted = Vec::new();
     for Entry { name, kind } in threads.entries(MOST_ENTRIES)?.0 {
-        let Ok(name) = name.into_string() else { continue };
+        let Ok(name) = name.into_string() else {
+            continue;
+        };
         if let Some(thread) = name.strip_prefix(NOTE) {
             noted.extend(ThreadId::parse(thread));
         } else if name.starts_with(ASIDE)
@@ -153,7 +175,10 @@ fn sweep_user(threads: &SafeDir) -> Result<Vec<ThreadId>, Fault> {
 
 fn directories(parent: &SafeDir) -> Result<Vec<String>, Fault> {
     let entries = parent.entries(MOST_ENTRIES)?.0.into_iter();
-    Ok(entries.filter(|entry| entry.kind == NodeKind::Directory).filter_map(|entry| entry.name.into_string().ok()).collect())
+    Ok(entries
+        .filter(|entry| entry.kind == NodeKind::Directory)
+        .filter_map(|entry| entry.name.into_string().ok())
+        .collect())
 }
 
 #[cfg(test)]

@@ -85,7 +85,8 @@ fn lift_contents(directory: &SafeDir, tree: &SafeDir, lifted: &mut u64) -> Resul
             match rustix::fs::renameat(directory, entry.name.as_c_str(), tree, place.as_str()) {
                 Ok(()) | Err(Errno::NOENT) => break,
                 // Something has that name already: the next number may be free.
-                Err(Errno::NOTEMPTY | Errno::EXIST | Errno::NOTDIR | Errno::ISDIR) if *lifted < u64::MAX => {}
+                Err(Errno::NOTEMPTY | Errno::EXIST | Errno::NOTDIR | Errno::ISDIR)
+                    if *lifted < u64::MAX => {}
                 Err(errno) => return Err(errno.into()),
             }
         }

@@ -33,7 +33,10 @@ fn removes_files_links_and_nested_directories_and_nothing_else() {
     }
     assert!(remove_tree(&start, &plain("tree")).expect("remove"));
     assert!(!at("tree").exists());
-    assert_eq!(std::fs::read_to_string(at("outside/dir/kept")).expect("kept"), "kept");
+    assert_eq!(
+        std::fs::read_to_string(at("outside/dir/kept")).expect("kept"),
+        "kept"
+    );
     assert!(!remove_tree(&start, &plain("tree")).expect("nothing left"));
 }
 
@@ -46,7 +49,13 @@ fn directories_that_are_closed_to_their_owner_are_removed() {
     std::fs::create_dir_all(at("tree/read/only/deep")).expect("tree");
     std::fs::write(at("tree/none/inner/file"), "x").expect("file");
     std::fs::write(at("tree/read/only/file"), "x").expect("file");
-    for (name, mode) in [("tree/none/inner", 0), ("tree/none", 0), ("tree/read/only", 0o555), ("tree/read", 0o555), ("tree", 0o055)] {
+    for (name, mode) in [
+        ("tree/none/inner", 0),
+        ("tree/none", 0),
+        ("tree/read/only", 0o555),
+        ("tree/read", 0o555),
+        ("tree", 0o055),
+    ] {
         std::fs::set_permissions(at(name), std::fs::Permissions::from_mode(mode)).expect("chmod");
     }
     assert!(remove_tree(&start, &plain("tree")).expect("remove"));
@@ -58,7 +67,10 @@ fn refuses_to_start_at_a_link() {
     let (place, start) = place();
     std::fs::create_dir(place.path().join("real")).expect("dir");
     symlink("real", place.path().join("link")).expect("link");
-    assert!(matches!(remove_tree(&start, &plain("link")), Err(Fault::Symlink)));
+    assert!(matches!(
+        remove_tree(&start, &plain("link")),
+        Err(Fault::Symlink)
+    ));
     assert!(place.path().join("real").is_dir());
 }
 
@@ -79,7 +91,9 @@ fn a_tree_deeper_than_any_path_is_removed() {
 #[test]
 fn a_directory_larger_than_one_batch_is_removed() {
     let (place, start) = place();
-    start.create_dirs(&plain("tree/inner"), SHARED_DIR).expect("tree");
+    start
+        .create_dirs(&plain("tree/inner"), SHARED_DIR)
+        .expect("tree");
     for number in 0..BATCH + 10 {
         std::fs::File::create(place.path().join(format!("tree/inner/{number}"))).expect("file");
     }

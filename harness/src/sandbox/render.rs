@@ -30,12 +30,18 @@ pub fn listing(listing: &Listing, max_chars: usize) -> String {
     }
     let text = listing.lines.join("\n");
     let total = text.chars().count();
-    let unread = if listing.incomplete { " of what was looked at, and there is more" } else { "" };
+    let unread = if listing.incomplete {
+        " of what was looked at, and there is more"
+    } else {
+        ""
+    };
     if !listing.incomplete && fits(total, max_chars) {
         return text;
     }
     cut_head(&text, total, max_chars, |shown, _| {
-        format!("\n... [{shown} of {total} characters shown{unread}; list a subdirectory to see the rest]")
+        format!(
+            "\n... [{shown} of {total} characters shown{unread}; list a subdirectory to see the rest]"
+        )
     })
 }
 
@@ -44,8 +50,13 @@ pub fn found(found: &Found, what: &str, place: &dyn Display) -> String {
     let count = found.rows.len();
     match (count, found.incomplete) {
         (0, false) => format!("No {what} under {place}"),
-        (0, true) => format!("No {what} in what was looked at under {place}; search a subdirectory"),
-        (_, false) => format!("Found {count} {what} under {place}\n{}", found.rows.join("\n")),
+        (0, true) => {
+            format!("No {what} in what was looked at under {place}; search a subdirectory")
+        }
+        (_, false) => format!(
+            "Found {count} {what} under {place}\n{}",
+            found.rows.join("\n")
+        ),
         (_, true) => {
             let rows = found.rows.join("\n");
             format!(
@@ -84,16 +95,42 @@ pub fn error(problem: &dyn Display) -> String {
 }
 
 /// The result of a command in at most `max_chars` characters (0: any number): what it printed, then how it ended unless it went well.
-pub fn command(out: &str, err: &str, end: CommandEnd, time_limit: Duration, max_chars: usize) -> String {
+pub fn command(
+    out: &str,
+    err: &str,
+    end: CommandEnd,
+    time_limit: Duration,
+    max_chars: usize,
+) -> String {
     let notice = match end {
         CommandEnd::Exited(0) => None,
         CommandEnd::Exited(code) => Some(format!("Exit Code: {code}")),
-        CommandEnd::TimedOut => Some(format!("The command was ended because it took longer than {} seconds.", time_limit.as_secs())),
-        CommandEnd::TooMuchOutput => Some("The command was ended because it printed too much.".to_owned()),
+        CommandEnd::TimedOut => Some(format!(
+            "The command was ended because it took longer than {} seconds.",
+            time_limit.as_secs()
+        )),
+        CommandEnd::TooMuchOutput => {
+            Some("The command was ended because it printed too much.".to_owned())
+        }
     };
-    let err = (!err.is_empty()).then(|| if out.is_empty() { err.to_owned() } else { format!("Std Error:\n{err}") });
-    let parts = [Some(out.to_owned()).filter(|out| !out.is_empty()), err, notice];
-    let text = parts.into_iter().flatten().map(|part| part.trim_end_matches('\n').to_owned()).collect::<Vec<_>>().join("\n");
+    let err = (!err.is_empty()).then(|| {
+        if out.is_empty() {
+            err.to_owned()
+        } else {
+            format!("Std Error:\n{err}")
+        }
+    });
+    let parts = [
+        Some(out.to_owned()).filter(|out| !out.is_empty()),
+        err,
+        notice,
+    ];
+    let text = parts
+        .into_iter()
+        .flatten()
+        .map(|part| part.trim_end_matches('\n').to_owned())
+        .collect::<Vec<_>>()
+        .join("\n");
     match text.chars().count() {
         0 => "(no output)".to_owned(),
         total if fits(total, max_chars) => text,
@@ -104,15 +141,25 @@ pub fn command(out: &str, err: &str, end: CommandEnd, time_limit: Duration, max_
 /// The first and the last half of what fits, around a mark that says how much is left out.
 fn cut_middle(text: &str, total: usize, max_chars: usize) -> String {
     let mark = |skipped: usize| {
-        format!("\n... [{skipped} of {total} characters are left out here; write output to a file to read all of it] ...\n")
+        format!(
+            "\n... [{skipped} of {total} characters are left out here; write output to a file to read all of it] ...\n"
+        )
     };
     // The mark is never longer than the one that leaves out everything.
-    let Some(room) = max_chars.checked_sub(mark(total).len()).filter(|room| *room > 0) else {
+    let Some(room) = max_chars
+        .checked_sub(mark(total).len())
+        .filter(|room| *room > 0)
+    else {
         return head(text, max_chars).to_owned();
     };
     let first = room / 2;
     let skipped = total - room;
-    format!("{}{}{}", head(text, first), mark(skipped), &text[head(text, first + skipped).len()..])
+    format!(
+        "{}{}{}",
+        head(text, first),
+        mark(skipped),
+        &text[head(text, first + skipped).len()..]
+    )
 }
 
 /// The text, or its first two thirds and its end around a mark when it has more than `max_chars` characters.
@@ -127,7 +174,11 @@ pub fn middle_cut(text: &str, max_chars: usize) -> String {
     };
     let first = (max_chars * 2 / 3).min(room);
     let last_from = total - (room - first);
-    format!("{}{MARK}{}", head(text, first), &text[head(text, last_from).len()..])
+    format!(
+        "{}{MARK}{}",
+        head(text, first),
+        &text[head(text, last_from).len()..]
+    )
 }
 
 fn bad_range(problem: BadRange) -> &'static str {
@@ -144,8 +195,17 @@ fn fits(chars: usize, max_chars: usize) -> bool {
 
 /// As much of the beginning as fits together with the marker, which is told how many characters are
 /// shown and what they are. Where not even a marker fits, the beginning alone.
-fn cut_head(text: &str, total: usize, max_chars: usize, marker: impl Fn(usize, &str) -> String) -> String {
-    let max_chars = if max_chars == 0 { usize::MAX } else { max_chars };
+fn cut_head(
+    text: &str,
+    total: usize,
+    max_chars: usize,
+    marker: impl Fn(usize, &str) -> String,
+) -> String {
+    let max_chars = if max_chars == 0 {
+        usize::MAX
+    } else {
+        max_chars
+    };
     let mut shown = total.min(max_chars);
     loop {
         let kept = head(text, shown);
@@ -155,7 +215,9 @@ fn cut_head(text: &str, total: usize, max_chars: usize, marker: impl Fn(usize, &
             return format!("{kept}{marker}");
         }
         // Fewer digits or another advice may make a marker longer or shorter: look again.
-        let room = max_chars.saturating_sub(marker_chars).min(shown.saturating_sub(1));
+        let room = max_chars
+            .saturating_sub(marker_chars)
+            .min(shown.saturating_sub(1));
         if room == 0 {
             return head(text, max_chars).to_owned();
         }
@@ -165,7 +227,9 @@ fn cut_head(text: &str, total: usize, max_chars: usize, marker: impl Fn(usize, &
 
 /// The first `chars` characters.
 fn head(text: &str, chars: usize) -> &str {
-    text.char_indices().nth(chars).map_or(text, |(end, _)| &text[..end])
+    text.char_indices()
+        .nth(chars)
+        .map_or(text, |(end, _)| &text[..end])
 }
 
 #[cfg(test)]

@@ -5,7 +5,10 @@ use proptest::prelude::*;
 use super::*;
 
 fn text(text: &str, first_line: usize) -> TextRead {
-    TextRead::Text { text: text.to_owned(), first_line }
+    TextRead::Text {
+        text: text.to_owned(),
+        first_line,
+    }
 }
 
 #[test]
@@ -13,10 +16,19 @@ fn short_results_are_shown_as_they_are() {
     assert_eq!(file_text(&text("a\nb\n", 1), 50), "a\nb\n");
     assert_eq!(file_text(&text("a\nb\n", 1), 0), "a\nb\n");
     assert_eq!(file_text(&TextRead::Empty, 50), "(empty)");
-    assert_eq!(file_text(&TextRead::StartPastEnd, 50), "(start_line exceeds file length)");
-    assert_eq!(file_text(&TextRead::BadRange(BadRange::EndBeforeStart), 50), "(end_line is before start_line)");
+    assert_eq!(
+        file_text(&TextRead::StartPastEnd, 50),
+        "(start_line exceeds file length)"
+    );
+    assert_eq!(
+        file_text(&TextRead::BadRange(BadRange::EndBeforeStart), 50),
+        "(end_line is before start_line)"
+    );
     assert_eq!(listing(&Listing::default(), 50), "(empty)");
-    let two = Listing { lines: vec!["/a".to_owned(), "/b/".to_owned()], incomplete: false };
+    let two = Listing {
+        lines: vec!["/a".to_owned(), "/b/".to_owned()],
+        incomplete: false,
+    };
     assert_eq!(listing(&two, 50), "/a\n/b/");
 }
 
@@ -26,7 +38,10 @@ fn a_long_file_ends_with_where_to_read_on() {
     let shown = file_text(&text(&content, 5), 200);
     assert_eq!(shown.chars().count(), 200);
     assert!(shown.starts_with("0123456789\n"));
-    assert!(shown.ends_with(" of 1100 characters shown, up to line 16; read on with start_line=16]"), "{shown}");
+    assert!(
+        shown.ends_with(" of 1100 characters shown, up to line 16; read on with start_line=16]"),
+        "{shown}"
+    );
 }
 
 #[test]
@@ -38,9 +53,20 @@ fn a_single_long_line_does_not_send_the_model_in_circles() {
 
 #[test]
 fn a_long_listing_says_how_much_is_missing() {
-    let lines = (0..100).map(|n| format!("/mnt/user-data/workspace/{n:03}")).collect();
-    let shown = listing(&Listing { lines, incomplete: false }, 500);
-    assert!(shown.contains(" of 2899 characters shown; list a subdirectory"), "{shown}");
+    let lines = (0..100)
+        .map(|n| format!("/mnt/user-data/workspace/{n:03}"))
+        .collect();
+    let shown = listing(
+        &Listing {
+            lines,
+            incomplete: false,
+        },
+        500,
+    );
+    assert!(
+        shown.contains(" of 2899 characters shown; list a subdirectory"),
+        "{shown}"
+    );
     assert!(shown.chars().count() <= 500);
 }
 
@@ -48,8 +74,17 @@ fn a_long_listing_says_how_much_is_missing() {
 fn a_listing_that_stopped_says_so_even_when_it_is_short() {
     let lines = vec!["/mnt/user-data/workspace/a".to_owned()];
     for limit in [0, 500] {
-        let shown = listing(&Listing { lines: lines.clone(), incomplete: true }, limit);
-        assert!(shown.starts_with("/mnt/user-data/workspace/a\n... [26 of 26 characters shown"), "{shown}");
+        let shown = listing(
+            &Listing {
+                lines: lines.clone(),
+                incomplete: true,
+            },
+            limit,
+        );
+        assert!(
+            shown.starts_with("/mnt/user-data/workspace/a\n... [26 of 26 characters shown"),
+            "{shown}"
+        );
         assert!(shown.contains("there is more"), "{shown}");
     }
 }
@@ -84,7 +119,10 @@ proptest! {
 fn a_command_shows_what_it_printed_and_how_it_ended() {
     let shown = |out, err, end| command(out, err, end, Duration::from_secs(9), 0);
     assert_eq!(shown("a\n", "", CommandEnd::Exited(0)), "a");
-    assert_eq!(shown("a\n", "b\n", CommandEnd::Exited(2)), "a\nStd Error:\nb\nExit Code: 2");
+    assert_eq!(
+        shown("a\n", "b\n", CommandEnd::Exited(2)),
+        "a\nStd Error:\nb\nExit Code: 2"
+    );
     assert_eq!(shown("", "b", CommandEnd::Exited(0)), "b");
     assert_eq!(shown("", "", CommandEnd::Exited(0)), "(no output)");
     assert_eq!(shown("", "", CommandEnd::Exited(1)), "Exit Code: 1");
@@ -99,5 +137,10 @@ fn long_output_loses_its_middle_and_fits() {
         assert!(text.chars().count() <= limit, "{limit}");
     }
     let text = command(&out, "", CommandEnd::Exited(3), Duration::ZERO, 200);
-    assert!(text.starts_with("begin") && text.ends_with("end\nExit Code: 3") && text.contains("characters are left out"), "{text}");
+    assert!(
+        text.starts_with("begin")
+            && text.ends_with("end\nExit Code: 3")
+            && text.contains("characters are left out"),
+        "{text}"
+    );
 }

@@ -49,7 +49,11 @@ impl Resolver {
     /// The best resolver that works here.
     pub fn detect() -> Self {
         let probe = beneath(rustix::fs::CWD, ".", REACH | ALWAYS, Mode::empty());
-        if probe.is_ok() { Self::Kernel } else { Self::Walk }
+        if probe.is_ok() {
+            Self::Kernel
+        } else {
+            Self::Walk
+        }
     }
 }
 
@@ -97,7 +101,10 @@ impl SafeDir {
     /// [`Fault::NotFound`], [`Fault::Symlink`], [`Fault::NotDirectory`] and what the system reports.
     pub fn open_dir(&self, path: &RelativePath) -> Result<Self, Fault> {
         let fd = self.open(path, REACH, Mode::empty())?;
-        Ok(Self { fd, resolver: self.resolver })
+        Ok(Self {
+            fd,
+            resolver: self.resolver,
+        })
     }
 
     /// Opens a directory beneath this one, making it and its parents when they are missing.
@@ -116,7 +123,10 @@ impl SafeDir {
                 Err(errno) => return Err(errno.into()),
             }
             let fd = step_into(&reached.fd, name)?;
-            reached = Self { fd, resolver: self.resolver };
+            reached = Self {
+                fd,
+                resolver: self.resolver,
+            };
         }
         Ok(reached)
     }
@@ -195,14 +205,19 @@ impl SafeDir {
                 return Ok((entries, true));
             }
             let kind = match entry.file_type() {
-                FileType::Unknown => match rustix::fs::statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW) {
-                    Ok(stat) => FileType::from_raw_mode(stat.st_mode).into(),
-                    Err(Errno::NOENT) => continue,
-                    Err(errno) => return Err(errno.into()),
-                },
+                FileType::Unknown => {
+                    match rustix::fs::statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW) {
+                        Ok(stat) => FileType::from_raw_mode(stat.st_mode).into(),
+                        Err(Errno::NOENT) => continue,
+                        Err(errno) => return Err(errno.into()),
+                    }
+                }
                 known => known.into(),
             };
-            entries.push(Entry { name: name.to_owned(), kind });
+            entries.push(Entry {
+                name: name.to_owned(),
+                kind,
+            });
         }
         Ok((entries, false))
     }
@@ -210,7 +225,10 @@ impl SafeDir {
     /// The same directory through another handle, or the one that an entry's raw name means.
     pub(super) fn enter(&self, name: &CString) -> Result<Self, Fault> {
         let fd = step_into(&self.fd, name.as_c_str())?;
-        Ok(Self { fd, resolver: self.resolver })
+        Ok(Self {
+            fd,
+            resolver: self.resolver,
+        })
     }
 
     /// Gives the owner of this directory the rights to it back that a command may have taken away.
@@ -306,7 +324,9 @@ fn change_mode(directory: &OwnedFd, mode: Mode) -> Result<(), Errno> {
 
 fn walk(start: &OwnedFd, path: &RelativePath, flags: OFlags, mode: Mode) -> Result<OwnedFd, Fault> {
     let Some((parent, name)) = path.split_last() else {
-        return Ok(retry_on_intr(|| rustix::fs::openat(start, ".", flags, mode))?);
+        return Ok(retry_on_intr(|| {
+            rustix::fs::openat(start, ".", flags, mode)
+        })?);
     };
     let mut reached: Option<OwnedFd> = None;
     for name in parent.components() {
@@ -316,14 +336,18 @@ fn walk(start: &OwnedFd, path: &RelativePath, flags: OFlags, mode: Mode) -> Resu
     if flags.contains(OFlags::DIRECTORY) {
         return step_into(parent, name);
     }
-    Ok(retry_on_intr(|| rustix::fs::openat(parent, name, flags, mode))?)
+    Ok(retry_on_intr(|| {
+        rustix::fs::openat(parent, name, flags, mode)
+    })?)
 }
 
 fn step_into(parent: &OwnedFd, name: impl rustix::path::Arg + Copy) -> Result<OwnedFd, Fault> {
     match retry_on_intr(|| rustix::fs::openat(parent, name, REACH | ALWAYS, Mode::empty())) {
         // Only for the words of the refusal: the open has failed either way.
         Err(Errno::NOTDIR) => match rustix::fs::statat(parent, name, AtFlags::SYMLINK_NOFOLLOW) {
-            Ok(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::Symlink => Err(Fault::Symlink),
+            Ok(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::Symlink => {
+                Err(Fault::Symlink)
+            }
             _ => Err(Fault::NotDirectory),
         },
         opened => Ok(opened?),

@@ -25,7 +25,9 @@ fn start(resolver: Resolver) -> (tempfile::TempDir, SafeDir) {
 fn at_once<T: Send + 'static>(operation: impl FnOnce() -> T + Send + 'static) -> T {
     let (done, result) = mpsc::channel();
     std::thread::spawn(move || done.send(operation()));
-    result.recv_timeout(Duration::from_secs(20)).expect("the operation must not block")
+    result
+        .recv_timeout(Duration::from_secs(20))
+        .expect("the operation must not block")
 }
 
 #[test]
@@ -42,10 +44,13 @@ fn missing_directories_are_made_and_existing_ones_kept() {
         let (place, dir) = start(resolver);
         dir.create_dirs(&plain("a/b/c"), SHARED_DIR).expect("new");
         std::fs::write(place.path().join("a/b/kept"), "x").expect("write");
-        dir.create_dirs(&plain("a/b/d"), PRIVATE_DIR).expect("half new");
+        dir.create_dirs(&plain("a/b/d"), PRIVATE_DIR)
+            .expect("half new");
         dir.create_dirs(&plain("a/b"), SHARED_DIR).expect("old");
         assert!(place.path().join("a/b/kept").is_file());
-        let mode = std::fs::metadata(place.path().join("a/b/d")).expect("made").mode();
+        let mode = std::fs::metadata(place.path().join("a/b/d"))
+            .expect("made")
+            .mode();
         assert_eq!(mode & 0o777, 0o700);
     }
 }
@@ -61,16 +66,24 @@ fn each_obstacle_has_its_own_fault() {
         std::fs::write(place.path().join("d/inner"), "x").expect("file");
         let read = |raw: &str| dir.open_read(&plain(raw)).expect_err("must fail");
         assert!(matches!(read("nothing"), Fault::NotFound), "{resolver:?}");
-        assert!(matches!(read("nothing/at/all"), Fault::NotFound), "{resolver:?}");
+        assert!(
+            matches!(read("nothing/at/all"), Fault::NotFound),
+            "{resolver:?}"
+        );
         assert!(matches!(read("d"), Fault::IsDirectory), "{resolver:?}");
         assert!(matches!(read(""), Fault::IsDirectory), "{resolver:?}");
-        assert!(matches!(read("f/inner"), Fault::NotDirectory), "{resolver:?}");
+        assert!(
+            matches!(read("f/inner"), Fault::NotDirectory),
+            "{resolver:?}"
+        );
         assert!(matches!(read("to-f"), Fault::Symlink), "{resolver:?}");
         assert!(matches!(read("to-d/inner"), Fault::Symlink), "{resolver:?}");
         let enter = |raw: &str| dir.open_dir(&plain(raw)).expect_err("must fail");
         assert!(matches!(enter("to-d"), Fault::Symlink), "{resolver:?}");
         assert!(matches!(enter("f"), Fault::NotDirectory), "{resolver:?}");
-        let create = dir.create_dirs(&plain("to-d/new"), SHARED_DIR).expect_err("must fail");
+        let create = dir
+            .create_dirs(&plain("to-d/new"), SHARED_DIR)
+            .expect_err("must fail");
         assert!(matches!(create, Fault::Symlink), "{resolver:?}");
         assert!(!place.path().join("d/new").exists());
     }
@@ -82,24 +95,43 @@ fn fifos_sockets_and_devices_are_refused_without_waiting() {
         let (place, dir) = start(resolver);
         let fifo = place.path().join("fifo");
         rustix::fs::mknodat(CWD, &fifo, FileType::Fifo, Mode::RWXU, 0).expect("fifo");
-        let _socket = std::os::unix::net::UnixListener::bind(place.path().join("socket")).expect("socket");
+        let _socket =
+            std::os::unix::net::UnixListener::bind(place.path().join("socket")).expect("socket");
         let dir = std::sync::Arc::new(dir);
         for name in ["fifo", "socket"] {
             let for_read = dir.clone();
             let read = at_once(move || for_read.open_read(&plain(name)));
-            assert!(matches!(read, Err(Fault::NotRegular)), "{resolver:?} {name}: {read:?}");
+            assert!(
+                matches!(read, Err(Fault::NotRegular)),
+                "{resolver:?} {name}: {read:?}"
+            );
             let for_append = dir.clone();
             let append = at_once(move || for_append.open_append(&plain(name)));
-            assert!(matches!(append, Err(Fault::NotRegular)), "{resolver:?} {name}: {append:?}");
+            assert!(
+                matches!(append, Err(Fault::NotRegular)),
+                "{resolver:?} {name}: {append:?}"
+            );
             let replace = dir.begin_replace(&plain(name));
-            assert!(matches!(replace, Err(Fault::NotRegular)), "{resolver:?} {name}");
+            assert!(
+                matches!(replace, Err(Fault::NotRegular)),
+                "{resolver:?} {name}"
+            );
         }
         // A FIFO that has a reader can be opened for writing: it is refused all the same.
-        let _reader = File::from(rustix::fs::open(&fifo, OFlags::RDONLY | OFlags::NONBLOCK, Mode::empty()).expect("reader"));
-        assert!(matches!(dir.open_append(&plain("fifo")), Err(Fault::NotRegular)));
+        let _reader = File::from(
+            rustix::fs::open(&fifo, OFlags::RDONLY | OFlags::NONBLOCK, Mode::empty())
+                .expect("reader"),
+        );
+        assert!(matches!(
+            dir.open_append(&plain("fifo")),
+            Err(Fault::NotRegular)
+        ));
     }
     let devices = SafeDir::open_trusted(Path::new("/dev"), Resolver::detect()).expect("devices");
-    assert!(matches!(devices.open_read(&plain("null")), Err(Fault::NotRegular)));
+    assert!(matches!(
+        devices.open_read(&plain("null")),
+        Err(Fault::NotRegular)
+    ));
 }
 
 #[test]
@@ -108,10 +140,19 @@ fn a_file_with_a_second_name_is_not_written_to() {
         let (place, dir) = start(resolver);
         std::fs::write(place.path().join("one"), "kept").expect("write");
         std::fs::hard_link(place.path().join("one"), place.path().join("two")).expect("link");
-        assert!(matches!(dir.begin_replace(&plain("two")), Err(Fault::HardLinked)));
-        assert!(matches!(dir.open_append(&plain("two")), Err(Fault::HardLinked)));
+        assert!(matches!(
+            dir.begin_replace(&plain("two")),
+            Err(Fault::HardLinked)
+        ));
+        assert!(matches!(
+            dir.open_append(&plain("two")),
+            Err(Fault::HardLinked)
+        ));
         assert!(dir.open_read(&plain("two")).is_ok());
-        assert_eq!(std::fs::read_to_string(place.path().join("one")).expect("read"), "kept");
+        assert_eq!(
+            std::fs::read_to_string(place.path().join("one")).expect("read"),
+            "kept"
+        );
     }
 }
 
@@ -126,8 +167,14 @@ fn a_replacement_appears_whole_and_keeps_the_mode() {
     pending.write(b"content").expect("write");
     assert_eq!(std::fs::read_to_string(&script).expect("read"), "old");
     pending.commit(Durability::Synced).expect("commit");
-    assert_eq!(std::fs::read_to_string(&script).expect("read"), "new content");
-    assert_eq!(std::fs::metadata(&script).expect("stat").mode() & 0o777, 0o750);
+    assert_eq!(
+        std::fs::read_to_string(&script).expect("read"),
+        "new content"
+    );
+    assert_eq!(
+        std::fs::metadata(&script).expect("stat").mode() & 0o777,
+        0o750
+    );
     assert_eq!(std::fs::read_dir(place.path()).expect("list").count(), 1);
 }
 
@@ -145,10 +192,16 @@ fn a_target_that_became_a_directory_or_a_link_is_left_alone() {
     let (place, dir) = start(Resolver::detect());
     let pending = dir.begin_replace(&plain("a")).expect("begin");
     std::fs::create_dir(place.path().join("a")).expect("dir");
-    assert!(matches!(pending.commit(Durability::Cached), Err(Fault::IsDirectory)));
+    assert!(matches!(
+        pending.commit(Durability::Cached),
+        Err(Fault::IsDirectory)
+    ));
     let pending = dir.begin_replace(&plain("b")).expect("begin");
     symlink("elsewhere", place.path().join("b")).expect("link");
-    assert!(matches!(pending.commit(Durability::Cached), Err(Fault::Symlink)));
+    assert!(matches!(
+        pending.commit(Durability::Cached),
+        Err(Fault::Symlink)
+    ));
     assert_eq!(std::fs::read_dir(place.path()).expect("list").count(), 2);
 }
 
@@ -156,8 +209,15 @@ fn a_target_that_became_a_directory_or_a_link_is_left_alone() {
 fn a_read_only_file_is_not_replaced() {
     let (place, dir) = start(Resolver::detect());
     std::fs::write(place.path().join("a"), "kept").expect("write");
-    std::fs::set_permissions(place.path().join("a"), std::fs::Permissions::from_mode(0o444)).expect("mode");
-    assert!(matches!(dir.begin_replace(&plain("a")), Err(Fault::Permission)));
+    std::fs::set_permissions(
+        place.path().join("a"),
+        std::fs::Permissions::from_mode(0o444),
+    )
+    .expect("mode");
+    assert!(matches!(
+        dir.begin_replace(&plain("a")),
+        Err(Fault::Permission)
+    ));
 }
 
 #[test]
@@ -169,7 +229,10 @@ fn entries_are_counted_and_named_with_their_kind() {
     let (mut entries, more) = dir.entries(10).expect("entries");
     entries.sort_by(|a, b| a.name.cmp(&b.name));
     let kinds: Vec<NodeKind> = entries.iter().map(|entry| entry.kind).collect();
-    assert_eq!(kinds, [NodeKind::Directory, NodeKind::File, NodeKind::Other]);
+    assert_eq!(
+        kinds,
+        [NodeKind::Directory, NodeKind::File, NodeKind::Other]
+    );
     assert!(!more);
     let (entries, more) = dir.entries(2).expect("entries");
     assert_eq!((entries.len(), more), (2, true));

@@ -49,16 +49,23 @@ impl NamePattern {
     /// What is wrong with it.
     pub fn parse(pattern: &str) -> Result<Self, String> {
         if pattern.len() > LONGEST_PATTERN || nesting(pattern) > MOST_NESTED {
-            return Err(format!("the pattern is longer than {LONGEST_PATTERN} bytes, or has more than {MOST_NESTED} braces within braces"));
+            return Err(format!(
+                "the pattern is longer than {LONGEST_PATTERN} bytes, or has more than {MOST_NESTED} braces within braces"
+            ));
         }
         let glob = GlobBuilder::new(pattern).literal_separator(true).build();
-        glob.map(|glob| Self(glob.compile_matcher())).map_err(|error| format!("the pattern cannot be read: {}", error.kind()))
+        glob.map(|glob| Self(glob.compile_matcher()))
+            .map_err(|error| format!("the pattern cannot be read: {}", error.kind()))
     }
 
     /// Whether it means this path, or this name where it has no `/`.
     fn matches(&self, path: &str) -> bool {
         let name_only = !self.0.glob().glob().contains('/');
-        self.0.is_match(if name_only { path.rsplit('/').next().unwrap_or(path) } else { path })
+        self.0.is_match(if name_only {
+            path.rsplit('/').next().unwrap_or(path)
+        } else {
+            path
+        })
     }
 }
 
@@ -89,14 +96,25 @@ impl LineQuery {
     ///
     /// # Errors
     /// What is wrong with the expression.
-    pub fn parse(pattern: &str, literal: bool, case_sensitive: bool, files: Option<NamePattern>) -> Result<Self, String> {
+    pub fn parse(
+        pattern: &str,
+        literal: bool,
+        case_sensitive: bool,
+        files: Option<NamePattern>,
+    ) -> Result<Self, String> {
         if pattern.len() > LONGEST_EXPRESSION {
-            return Err(format!("the pattern is longer than {LONGEST_EXPRESSION} bytes"));
+            return Err(format!(
+                "the pattern is longer than {LONGEST_EXPRESSION} bytes"
+            ));
         }
         let escaped = literal.then(|| regex::escape(pattern));
         let mut builder = RegexBuilder::new(escaped.as_deref().unwrap_or(pattern));
-        let text = builder.case_insensitive(!case_sensitive).size_limit(LARGEST_EXPRESSION).build();
-        text.map(|text| Self { text, files }).map_err(|error| format!("the pattern cannot be read: {error}"))
+        let text = builder
+            .case_insensitive(!case_sensitive)
+            .size_limit(LARGEST_EXPRESSION)
+            .build();
+        text.map(|text| Self { text, files })
+            .map_err(|error| format!("the pattern cannot be read: {error}"))
     }
 }
 
@@ -124,7 +142,10 @@ impl BlockingFiles {
     ) -> Result<Found, FileError> {
         let mut found = Found::default();
         let bounds = Bounds::from_now(stop);
-        let mut walk = Walk { left: self.max_entries(), bounds };
+        let mut walk = Walk {
+            left: self.max_entries(),
+            bounds,
+        };
         for start in self.starts(path)? {
             let walked = walk.visit(&start.directory, &start.prefix(), &mut |kind, relative| {
                 if (kind == NodeKind::File || with_directories) && pattern.0.is_match(relative) {
@@ -144,32 +165,58 @@ impl BlockingFiles {
     ///
     /// # Errors
     /// As [`glob`](Self::glob).
-    pub fn grep(&self, path: &VirtualPath, query: &LineQuery, most: usize, stop: &CancellationToken) -> Result<Found, FileError> {
+    pub fn grep(
+        &self,
+        path: &VirtualPath,
+        query: &LineQuery,
+        most: usize,
+        stop: &CancellationToken,
+    ) -> Result<Found, FileError> {
         let bounds = Bounds::from_now(stop);
         let mut found = Found::default();
         let starts = match self.starts(path) {
             Ok(starts) => starts,
-            Err(FileError::At { fault: Fault::NotDirectory, .. }) => {
+            Err(FileError::At {
+                fault: Fault::NotDirectory,
+                ..
+            }) => {
                 let (file, _) = self.open_read(path)?;
-                add_lines(file, &path.to_string(), query, most, bounds, &mut found).map_err(|fault| fault.at(path))?;
+                add_lines(file, &path.to_string(), query, most, bounds, &mut found)
+                    .map_err(|fault| fault.at(path))?;
                 return Ok(found);
             }
             Err(error) => return Err(error),
         };
-        let mut walk = Walk { left: self.max_entries(), bounds };
+        let mut walk = Walk {
+            left: self.max_entries(),
+            bounds,
+        };
         let mut left_to_read = MOST_READ;
         for start in starts {
             let walked = walk.visit(&start.directory, &start.prefix(), &mut |kind, relative| {
-                let is_meant = query.files.as_ref().is_none_or(|files| files.matches(relative));
+                let is_meant = query
+                    .files
+                    .as_ref()
+                    .is_none_or(|files| files.matches(relative));
                 if kind != NodeKind::File || !is_meant {
                     return Ok(true);
                 }
                 // A file that vanished, became something else or may not be read is no match.
-                let Some((file, metadata)) = start.open(relative).filter(|(_, metadata)| metadata.len() <= LONGEST_FILE) else {
+                let Some((file, metadata)) = start
+                    .open(relative)
+                    .filter(|(_, metadata)| metadata.len() <= LONGEST_FILE)
+                else {
                     return Ok(true);
                 };
                 left_to_read = left_to_read.saturating_sub(metadata.len());
-                add_lines(file, &format!("{path}/{relative}"), query, most, bounds, &mut found)?;
+                add_lines(
+                    file,
+                    &format!("{path}/{relative}"),
+                    query,
+                    most,
+                    bounds,
+                    &mut found,
+                )?;
                 Ok(!found.incomplete && left_to_read > 0)
             });
             found.incomplete |= !walked.map_err(|fault| fault.at(path))?;
@@ -181,7 +228,11 @@ impl BlockingFiles {
 impl Start {
     /// What stands before the names in its directory.
     fn prefix(&self) -> String {
-        if self.way.is_empty() { String::new() } else { format!("{}/", self.way.as_str()) }
+        if self.way.is_empty() {
+            String::new()
+        } else {
+            format!("{}/", self.way.as_str())
+        }
     }
 
     /// A file that the walk came by.
@@ -200,12 +251,19 @@ struct Bounds<'a> {
 
 impl<'a> Bounds<'a> {
     fn from_now(stop: &'a CancellationToken) -> Self {
-        Self { stop, until: Instant::now() + LONGEST_SEARCH }
+        Self {
+            stop,
+            until: Instant::now() + LONGEST_SEARCH,
+        }
     }
 
     /// Whether there is time for more.
     fn allow_more(self) -> Result<bool, Fault> {
-        if self.stop.is_cancelled() { Err(Fault::Aborted) } else { Ok(Instant::now() < self.until) }
+        if self.stop.is_cancelled() {
+            Err(Fault::Aborted)
+        } else {
+            Ok(Instant::now() < self.until)
+        }
     }
 }
 
@@ -231,7 +289,9 @@ impl Walk<'_> {
             if !self.bounds.allow_more()? {
                 return Ok(false);
             }
-            let Ok(name) = entry.name.to_str() else { continue };
+            let Ok(name) = entry.name.to_str() else {
+                continue;
+            };
             if is_ignored(name) || entry.kind == NodeKind::Other {
                 continue;
             }
@@ -242,10 +302,15 @@ impl Walk<'_> {
             if entry.kind == NodeKind::Directory && relative.matches('/').count() >= DEEPEST {
                 all = false;
             } else if entry.kind == NodeKind::Directory {
-                match directory.enter(&entry.name).and_then(|inner| self.visit(&inner, &format!("{relative}/"), visitor)) {
+                match directory
+                    .enter(&entry.name)
+                    .and_then(|inner| self.visit(&inner, &format!("{relative}/"), visitor))
+                {
                     Ok(saw_all) => all &= saw_all,
                     // It vanished, became a link or may not be read meanwhile.
-                    Err(Fault::NotFound | Fault::NotDirectory | Fault::Symlink | Fault::Permission) => {}
+                    Err(
+                        Fault::NotFound | Fault::NotDirectory | Fault::Symlink | Fault::Permission,
+                    ) => {}
                     Err(fault) => return Err(fault),
                 }
                 if self.left == 0 {
@@ -257,7 +322,14 @@ impl Walk<'_> {
     }
 }
 
-fn add_lines(file: impl Read, shown: &str, query: &LineQuery, most: usize, bounds: Bounds<'_>, found: &mut Found) -> Result<(), Fault> {
+fn add_lines(
+    file: impl Read,
+    shown: &str,
+    query: &LineQuery,
+    most: usize,
+    bounds: Bounds<'_>,
+    found: &mut Found,
+) -> Result<(), Fault> {
     let mut bytes = Vec::new();
     let is_read = file.take(LONGEST_FILE + 1).read_to_end(&mut bytes).is_ok();
     let is_text = !bytes.iter().take(LOOKED_AT_FOR_NUL).any(|byte| *byte == 0);

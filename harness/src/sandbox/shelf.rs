@@ -43,12 +43,19 @@ impl Shelf {
 
     /// The folder that a path lies in, with the way on from there.
     pub fn find(&self, path: &RelativePath) -> Option<(&ShelvedFolder, RelativePath)> {
-        self.0.iter().find_map(|folder| Some((folder, path.beneath(&folder.path)?)))
+        self.0
+            .iter()
+            .find_map(|folder| Some((folder, path.beneath(&folder.path)?)))
     }
 
     /// The folders that lie beneath a path, with the way to each. The path itself is no folder, only a part of their names.
-    pub(super) fn beneath(&self, path: &RelativePath) -> impl Iterator<Item = (&ShelvedFolder, RelativePath)> {
-        self.0.iter().filter_map(move |folder| Some((folder, folder.path.beneath(path)?)))
+    pub(super) fn beneath(
+        &self,
+        path: &RelativePath,
+    ) -> impl Iterator<Item = (&ShelvedFolder, RelativePath)> {
+        self.0
+            .iter()
+            .filter_map(move |folder| Some((folder, folder.path.beneath(path)?)))
     }
 }
 
@@ -59,14 +66,38 @@ mod tests {
     #[test]
     fn paths_find_their_folder_by_whole_names() {
         let path = |text: &str| RelativePath::parse(text).unwrap();
-        let folder = |text: &str| ShelvedFolder { path: path(text), host: text.into() };
-        let shelf = Shelf::new(vec![folder("public/b"), folder("public/a"), folder("custom/a")]);
-        let found =
-            |text: &str| shelf.find(&path(text)).map(|(folder, rest)| (folder.host.display().to_string(), rest.as_str().to_owned()));
-        assert_eq!(found("public/a/SKILL.md"), Some(("public/a".to_owned(), "SKILL.md".to_owned())));
-        assert_eq!(found("public/a"), Some(("public/a".to_owned(), String::new())));
-        assert_eq!((found("public/ab"), found("public"), found("")), (None, None, None));
-        let beneath = |text: &str| shelf.beneath(&path(text)).map(|(_, way)| way.as_str().to_owned()).collect::<Vec<_>>();
+        let folder = |text: &str| ShelvedFolder {
+            path: path(text),
+            host: text.into(),
+        };
+        let shelf = Shelf::new(vec![
+            folder("public/b"),
+            folder("public/a"),
+            folder("custom/a"),
+        ]);
+        let found = |text: &str| {
+            shelf
+                .find(&path(text))
+                .map(|(folder, rest)| (folder.host.display().to_string(), rest.as_str().to_owned()))
+        };
+        assert_eq!(
+            found("public/a/SKILL.md"),
+            Some(("public/a".to_owned(), "SKILL.md".to_owned()))
+        );
+        assert_eq!(
+            found("public/a"),
+            Some(("public/a".to_owned(), String::new()))
+        );
+        assert_eq!(
+            (found("public/ab"), found("public"), found("")),
+            (None, None, None)
+        );
+        let beneath = |text: &str| {
+            shelf
+                .beneath(&path(text))
+                .map(|(_, way)| way.as_str().to_owned())
+                .collect::<Vec<_>>()
+        };
         assert_eq!(beneath(""), ["custom/a", "public/a", "public/b"]);
         assert_eq!(beneath("public"), ["a", "b"]);
         assert!(beneath("pub").is_empty());

@@ -13,7 +13,13 @@ use super::test_support::{CANARY, Place, RESOLVERS, work};
 use super::virtual_paths::VirtualPath;
 
 fn is_refused<T>(result: Result<T, FileError>) -> bool {
-    matches!(result, Err(FileError::At { fault: Fault::Symlink, .. }))
+    matches!(
+        result,
+        Err(FileError::At {
+            fault: Fault::Symlink,
+            ..
+        })
+    )
 }
 
 #[test]
@@ -27,31 +33,73 @@ fn a_planted_link_is_refused_by_every_operation() {
         };
         plant(&place.outside().join("secret.txt"), "file");
         plant(&place.outside(), "dir");
-        plant(std::path::Path::new("../../../../../../../outside"), "sub/relative");
+        plant(
+            std::path::Path::new("../../../../../../../outside"),
+            "sub/relative",
+        );
         plant(std::path::Path::new("/proc/self/root"), "magic");
         plant(&place.outside().join("new.txt"), "dangling");
         plant(std::path::Path::new("loop"), "loop");
 
-        for name in ["file", "dangling", "loop", "dir/secret.txt", "sub/relative/secret.txt", "magic/etc/passwd"] {
+        for name in [
+            "file",
+            "dangling",
+            "loop",
+            "dir/secret.txt",
+            "sub/relative/secret.txt",
+            "magic/etc/passwd",
+        ] {
             let path = work(name);
             let context = format!("{resolver:?} {name}");
-            assert!(is_refused(files.read_text(&path, LineRange::ALL)), "read {context}");
+            assert!(
+                is_refused(files.read_text(&path, LineRange::ALL)),
+                "read {context}"
+            );
             assert!(is_refused(files.open_read(&path)), "open {context}");
             assert!(is_refused(files.stat(&path)), "stat {context}");
-            assert!(is_refused(files.write_text(&path, "x", WriteMode::Replace)), "write {context}");
-            assert!(is_refused(files.write_text(&path, "x", WriteMode::Append)), "append {context}");
-            assert!(is_refused(files.write_bytes(&path, b"x", Durability::Cached)), "bytes {context}");
-            assert!(is_refused(files.replace(&path, "canary", "x", Occurrences::All)), "replace {context}");
+            assert!(
+                is_refused(files.write_text(&path, "x", WriteMode::Replace)),
+                "write {context}"
+            );
+            assert!(
+                is_refused(files.write_text(&path, "x", WriteMode::Append)),
+                "append {context}"
+            );
+            assert!(
+                is_refused(files.write_bytes(&path, b"x", Durability::Cached)),
+                "bytes {context}"
+            );
+            assert!(
+                is_refused(files.replace(&path, "canary", "x", Occurrences::All)),
+                "replace {context}"
+            );
             assert!(is_refused(files.begin_write(&path)), "begin {context}");
         }
         for name in ["dir", "sub/relative", "magic", "loop"] {
-            assert!(is_refused(files.list(&work(name), 2)), "list {resolver:?} {name}");
-            assert!(is_refused(files.read_dir(&work(name))), "read_dir {resolver:?} {name}");
-            assert!(is_refused(files.write_text(&work(&format!("{name}/a/b")), "x", WriteMode::Replace)));
+            assert!(
+                is_refused(files.list(&work(name), 2)),
+                "list {resolver:?} {name}"
+            );
+            assert!(
+                is_refused(files.read_dir(&work(name))),
+                "read_dir {resolver:?} {name}"
+            );
+            assert!(is_refused(files.write_text(
+                &work(&format!("{name}/a/b")),
+                "x",
+                WriteMode::Replace
+            )));
         }
         let listing = files.list(&work(""), 2).expect("list").lines.join("\n");
-        assert!(listing.contains("/dir\n") && !listing.contains("secret"), "{listing}");
-        assert!(files.remove_file(&work("file")).expect("a link is removed itself"));
+        assert!(
+            listing.contains("/dir\n") && !listing.contains("secret"),
+            "{listing}"
+        );
+        assert!(
+            files
+                .remove_file(&work("file"))
+                .expect("a link is removed itself")
+        );
         assert!(is_refused(files.remove_file(&work("dir/secret.txt"))));
         place.assert_outside_is_untouched();
     }
@@ -64,8 +112,14 @@ fn a_root_replaced_by_a_link_is_refused() {
         std::fs::remove_dir(place.workspace()).expect("remove");
         symlink(place.outside(), place.workspace()).expect("link");
         let files = place.files.blocking();
-        assert!(is_refused(files.read_text(&work("secret.txt"), LineRange::ALL)));
-        assert!(is_refused(files.write_text(&work("new.txt"), "x", WriteMode::Replace)));
+        assert!(is_refused(
+            files.read_text(&work("secret.txt"), LineRange::ALL)
+        ));
+        assert!(is_refused(files.write_text(
+            &work("new.txt"),
+            "x",
+            WriteMode::Replace
+        )));
         assert!(is_refused(files.list(&work(""), 2)));
         place.assert_outside_is_untouched();
     }
@@ -75,15 +129,19 @@ fn a_root_replaced_by_a_link_is_refused() {
 /// and longer until enough swaps have happened to call it a race.
 fn while_flipping(place: &Place, tries: u64, mut attempt: impl FnMut()) {
     const MIN_FLIPS: u64 = 1000;
-    let directory =
-        rustix::fs::open(place.workspace(), rustix::fs::OFlags::RDONLY | rustix::fs::OFlags::DIRECTORY, rustix::fs::Mode::empty())
-            .expect("workspace");
+    let directory = rustix::fs::open(
+        place.workspace(),
+        rustix::fs::OFlags::RDONLY | rustix::fs::OFlags::DIRECTORY,
+        rustix::fs::Mode::empty(),
+    )
+    .expect("workspace");
     let (stop, flips) = (AtomicBool::new(false), AtomicU64::new(0));
     std::thread::scope(|scope| {
         scope.spawn(|| {
             while !stop.load(Ordering::Relaxed) {
                 let swap = rustix::fs::RenameFlags::EXCHANGE;
-                rustix::fs::renameat_with(&directory, "real", &directory, "other", swap).expect("swap");
+                rustix::fs::renameat_with(&directory, "real", &directory, "other", swap)
+                    .expect("swap");
                 flips.fetch_add(1, Ordering::Relaxed);
             }
         });
@@ -129,7 +187,10 @@ fn no_swap_in_the_middle_of_a_read_leaks_the_canary() {
                 assert_eq!(content, "inside");
                 inside += 1;
             }
-            Err(FileError::At { fault: Fault::Symlink | Fault::NotDirectory, .. }) => refused += 1,
+            Err(FileError::At {
+                fault: Fault::Symlink | Fault::NotDirectory,
+                ..
+            }) => refused += 1,
             Err(other) => panic!("{other}"),
         });
         assert!(inside + refused >= 20_000);
@@ -140,13 +201,20 @@ fn no_swap_in_the_middle_of_a_read_leaks_the_canary() {
 fn no_swap_in_the_middle_of_a_listing_shows_the_outside() {
     for resolver in RESOLVERS {
         let place = racing_place(resolver);
-        std::fs::rename(place.workspace().join("real/secret.txt"), place.workspace().join("real/inside.txt")).expect("rename");
+        std::fs::rename(
+            place.workspace().join("real/secret.txt"),
+            place.workspace().join("real/inside.txt"),
+        )
+        .expect("rename");
         let files = place.files.blocking();
         let (root, real) = (work(""), work("real"));
         while_flipping(&place, 2_000, || {
             for listing in [files.list(&root, 2), files.list(&real, 2)] {
                 let lines = listing.map(|listing| listing.lines).unwrap_or_default();
-                assert!(lines.iter().all(|line| !line.contains("secret")), "{lines:?}");
+                assert!(
+                    lines.iter().all(|line| !line.contains("secret")),
+                    "{lines:?}"
+                );
             }
         });
     }
@@ -161,7 +229,11 @@ fn no_swap_in_the_middle_of_a_write_changes_the_outside() {
             Ok(()) | Err(FileError::At { .. }) => {}
             Err(other) => panic!("{other}"),
         };
-        let (secret, fresh, nested) = (work("real/secret.txt"), work("real/fresh.txt"), work("real/new/dir/fresh.txt"));
+        let (secret, fresh, nested) = (
+            work("real/secret.txt"),
+            work("real/fresh.txt"),
+            work("real/new/dir/fresh.txt"),
+        );
         while_flipping(&place, 1_000, || {
             write(&secret, WriteMode::Replace);
             write(&secret, WriteMode::Append);

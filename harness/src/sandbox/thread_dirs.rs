@@ -36,11 +36,16 @@ impl UserDirName {
     /// never share a directory. For the same reason an id that already ends like such a stand-in, and one
     /// that is too long for a name, get the digits too.
     pub fn from_user_id(raw: &str) -> Self {
-        let harmless = !raw.is_empty() && raw.len() <= Self::READABLE_CHARS && raw.chars().all(is_harmless);
+        let harmless =
+            !raw.is_empty() && raw.len() <= Self::READABLE_CHARS && raw.chars().all(is_harmless);
         if harmless && !ends_like_a_stand_in(raw) {
             return Self(raw.to_owned());
         }
-        let readable: String = raw.chars().take(Self::READABLE_CHARS).map(|c| if is_harmless(c) { c } else { '-' }).collect();
+        let readable: String = raw
+            .chars()
+            .take(Self::READABLE_CHARS)
+            .map(|c| if is_harmless(c) { c } else { '-' })
+            .collect();
         let digest = hex::encode(&Sha256::digest(raw.as_bytes())[..8]);
         Self(format!("{readable}-{digest}"))
     }
@@ -63,26 +68,47 @@ pub struct ThreadDirs {
 impl ThreadDirs {
     /// The directories of `thread` of `user_id` under the runtime home.
     pub fn new(home: Arc<Path>, resolver: Resolver, user_id: &str, thread: &ThreadId) -> Self {
-        Self::of_user_dir(home, resolver, UserDirName::from_user_id(user_id).as_str(), thread)
+        Self::of_user_dir(
+            home,
+            resolver,
+            UserDirName::from_user_id(user_id).as_str(),
+            thread,
+        )
     }
 
     /// The same where the name of the user's directory is known.
-    pub(super) fn of_user_dir(home: Arc<Path>, resolver: Resolver, user_dir: &str, thread: &ThreadId) -> Self {
+    pub(super) fn of_user_dir(
+        home: Arc<Path>,
+        resolver: Resolver,
+        user_dir: &str,
+        thread: &ThreadId,
+    ) -> Self {
         let names = ["users", user_dir, "threads", thread.as_str()];
         let thread = RelativePath::of_plain_names(&names);
         let user_data = RelativePath::of_plain_names(&[thread.as_str(), "user-data"]);
-        Self { home, thread, user_data, resolver }
+        Self {
+            home,
+            thread,
+            user_data,
+            resolver,
+        }
     }
 
     /// Where a root lies on the host: for the working directory of a process or a container's mounts,
     /// never for opening files in this process and never to be shown.
     pub fn host_path(&self, root: Root) -> PathBuf {
-        self.home.join(self.above(root).as_str()).join(root.dir_name())
+        self.home
+            .join(self.above(root).as_str())
+            .join(root.dir_name())
     }
 
     /// What a root lies in.
     fn above(&self, root: Root) -> &RelativePath {
-        if root == Root::AcpWorkspace { &self.thread } else { &self.user_data }
+        if root == Root::AcpWorkspace {
+            &self.thread
+        } else {
+            &self.user_data
+        }
     }
 
     /// A directory that the operator, or this program, put where it is.
@@ -98,7 +124,9 @@ impl ThreadDirs {
     /// # Errors
     /// [`Fault::NotFound`] when nothing was written there yet; see [`SafeDir::open_dir`].
     pub fn open(&self, root: Root) -> Result<SafeDir, Fault> {
-        SafeDir::open_trusted(&self.home, self.resolver)?.open_dir(self.above(root))?.open_dir(&name_of(root))
+        SafeDir::open_trusted(&self.home, self.resolver)?
+            .open_dir(self.above(root))?
+            .open_dir(&name_of(root))
     }
 
     /// Opens a root, making it when it is missing, and opening it to its owner when a command has closed it.
@@ -123,14 +151,22 @@ impl ThreadDirs {
     #[cfg(feature = "containers")]
     pub(super) fn names(&self) -> (&str, &str) {
         let mut names = self.thread.components().skip(1).step_by(2);
-        (names.next().unwrap_or_default(), names.next().unwrap_or_default())
+        (
+            names.next().unwrap_or_default(),
+            names.next().unwrap_or_default(),
+        )
     }
 
     /// Lets every account write into a root, which it reaches by a mount alone: the folders above stay this account's own.
     #[cfg(feature = "containers")]
     pub(super) fn create_open(&self, root: Root) -> Result<PathBuf, Fault> {
         let everyone = rustix::fs::Mode::from_raw_mode(0o777);
-        rustix::fs::chmodat(self.create(root)?, ".", everyone, rustix::fs::AtFlags::empty())?;
+        rustix::fs::chmodat(
+            self.create(root)?,
+            ".",
+            everyone,
+            rustix::fs::AtFlags::empty(),
+        )?;
         Ok(self.host_path(root))
     }
 
@@ -139,7 +175,8 @@ impl ThreadDirs {
     #[cfg(feature = "mcp")]
     pub(crate) fn create_apart(&self, names: &[&str]) -> Result<PathBuf, Fault> {
         std::fs::create_dir_all(&self.home)?;
-        let apart = RelativePath::of_plain_names(&[[self.thread.as_str()].as_slice(), names].concat());
+        let apart =
+            RelativePath::of_plain_names(&[[self.thread.as_str()].as_slice(), names].concat());
         SafeDir::open_trusted(&self.home, self.resolver)?.create_dirs(&apart, PRIVATE_DIR)?;
         Ok(self.apart(names))
     }
@@ -147,7 +184,11 @@ impl ThreadDirs {
     /// Where such a folder lies on the host.
     #[cfg(feature = "mcp")]
     pub(crate) fn apart(&self, names: &[&str]) -> PathBuf {
-        names.iter().fold(self.home.join(self.thread.as_str()), |path, name| path.join(name))
+        names
+            .iter()
+            .fold(self.home.join(self.thread.as_str()), |path, name| {
+                path.join(name)
+            })
     }
 
     /// The virtual path that a text means: a virtual path itself, or a host path inside one of the roots,
@@ -162,7 +203,10 @@ impl ThreadDirs {
         };
         for root in Root::ALL {
             let host = self.host_path(root);
-            let beneath = Path::new(raw).strip_prefix(&host).ok().and_then(Path::to_str);
+            let beneath = Path::new(raw)
+                .strip_prefix(&host)
+                .ok()
+                .and_then(Path::to_str);
             if let Some(beneath) = beneath {
                 return Ok(VirtualPath::new(root, RelativePath::parse(beneath)?));
             }
@@ -178,7 +222,9 @@ impl ThreadDirs {
 
 impl fmt::Debug for ThreadDirs {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("ThreadDirs").field(&self.thread.as_str()).finish()
+        f.debug_tuple("ThreadDirs")
+            .field(&self.thread.as_str())
+            .finish()
     }
 }
 
@@ -191,7 +237,12 @@ fn is_harmless(c: char) -> bool {
 }
 
 fn ends_like_a_stand_in(raw: &str) -> bool {
-    raw.rsplit_once('-').is_some_and(|(_, digits)| digits.len() == 16 && digits.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f')))
+    raw.rsplit_once('-').is_some_and(|(_, digits)| {
+        digits.len() == 16
+            && digits
+                .bytes()
+                .all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
+    })
 }
 
 #[cfg(test)]

@@ -17,7 +17,12 @@ fn dirs(home: &Path) -> ThreadDirs {
 
 #[test]
 fn a_harmless_user_id_is_the_name_itself() {
-    for raw in ["default", "alice", "A_b-9", "0e8dd1a4-5a7c-4a36-9b1c-a1b2c3d4e5f6"] {
+    for raw in [
+        "default",
+        "alice",
+        "A_b-9",
+        "0e8dd1a4-5a7c-4a36-9b1c-a1b2c3d4e5f6",
+    ] {
         assert_eq!(name(raw), raw);
     }
 }
@@ -82,7 +87,8 @@ fn a_root_that_a_command_closed_is_opened_again() {
     dirs.create(Root::Workspace).expect("create");
     let workspace = dirs.host_path(Root::Workspace);
     for closed in [0, 0o555, 0o055] {
-        std::fs::set_permissions(&workspace, std::fs::Permissions::from_mode(closed)).expect("chmod");
+        std::fs::set_permissions(&workspace, std::fs::Permissions::from_mode(closed))
+            .expect("chmod");
         dirs.create(Root::Workspace).expect("opened again");
         let mode = std::fs::metadata(&workspace).expect("there").mode() & 0o777;
         assert_eq!(mode, closed | 0o700, "{closed:o}");
@@ -96,7 +102,10 @@ fn host_paths_of_the_roots_are_shown_as_virtual_ones() {
     let shown = |raw: &str| dirs.resolve_for_display(raw).map(|path| path.to_string());
     let virtual_report = Ok("/mnt/user-data/outputs/report.md".to_owned());
     assert_eq!(shown("/mnt/user-data/outputs/report.md"), virtual_report);
-    assert_eq!(shown(&format!("{host}/outputs/./report.md")), virtual_report);
+    assert_eq!(
+        shown(&format!("{host}/outputs/./report.md")),
+        virtual_report
+    );
     for raw in [
         format!("{host}/outputs/../../../../x"),
         format!("{host}/outputs-evil/a"),

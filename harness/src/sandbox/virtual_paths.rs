@@ -97,17 +97,26 @@ impl VirtualPath {
             ["mnt", "acp-workspace", relative @ ..] => (Root::AcpWorkspace, relative),
             _ => return Self::parse(raw),
         };
-        Ok(Self { root, relative: RelativePath::from_segments(relative.iter().copied())? })
+        Ok(Self {
+            root,
+            relative: RelativePath::from_segments(relative.iter().copied())?,
+        })
     }
 
     /// Reads any absolute path: for what knows which of them mean something.
     pub(super) fn parse_mounted(raw: &str) -> Result<Self, PathError> {
-        Ok(Self { root: Root::Mounts, relative: RelativePath::from_segments(segments_of(raw)?.into_iter())? })
+        Ok(Self {
+            root: Root::Mounts,
+            relative: RelativePath::from_segments(segments_of(raw)?.into_iter())?,
+        })
     }
 
     /// The root itself.
     pub fn of_root(root: Root) -> Self {
-        Self { root, relative: RelativePath::default() }
+        Self {
+            root,
+            relative: RelativePath::default(),
+        }
     }
 
     /// `relative` beneath `root`.
@@ -127,7 +136,9 @@ impl VirtualPath {
 
     /// The last name in the path, or the name of the root.
     pub fn file_name(&self) -> &str {
-        self.relative.split_last().map_or(self.root.dir_name(), |(_, name)| name)
+        self.relative
+            .split_last()
+            .map_or(self.root.dir_name(), |(_, name)| name)
     }
 }
 
@@ -182,7 +193,9 @@ impl RelativePath {
             joined.push_str(segment);
         }
         if joined.len() > MAX_PATH_BYTES {
-            return Err(PathError::TooLong { bytes: joined.len() });
+            return Err(PathError::TooLong {
+                bytes: joined.len(),
+            });
         }
         Ok(Self(joined))
     }
@@ -190,7 +203,10 @@ impl RelativePath {
     /// Joins names that are plain by their types, or paths of such names.
     pub(crate) fn of_plain_names(names: &[&str]) -> Self {
         let joined = names.join("/");
-        debug_assert_eq!(Self::parse(&joined).as_ref().map(Self::as_str), Ok(joined.as_str()));
+        debug_assert_eq!(
+            Self::parse(&joined).as_ref().map(Self::as_str),
+            Ok(joined.as_str())
+        );
         Self(joined)
     }
 
@@ -223,7 +239,11 @@ impl RelativePath {
     /// The way here from `start`, when that is the same place or above it.
     pub fn beneath(&self, start: &Self) -> Option<Self> {
         let rest = self.0.strip_prefix(&start.0)?;
-        let rest = if start.is_empty() || rest.is_empty() { rest } else { rest.strip_prefix('/')? };
+        let rest = if start.is_empty() || rest.is_empty() {
+            rest
+        } else {
+            rest.strip_prefix('/')?
+        };
         Some(Self(rest.to_owned()))
     }
 
@@ -257,19 +277,28 @@ pub enum PathError {
         path: String,
     },
     /// It has a `..` segment.
-    #[error("{path} contains a \"..\" segment, which is not allowed; {}", AllowedRoots)]
+    #[error(
+        "{path} contains a \"..\" segment, which is not allowed; {}",
+        AllowedRoots
+    )]
     ParentSegment {
         /// What was given, quoted and cut.
         path: String,
     },
     /// It has a backslash, which means a separator to some readers and a letter to others.
-    #[error("the name {name} contains a backslash; separate directories with \"/\"; {}", AllowedRoots)]
+    #[error(
+        "the name {name} contains a backslash; separate directories with \"/\"; {}",
+        AllowedRoots
+    )]
     Backslash {
         /// The offending name, quoted and cut.
         name: String,
     },
     /// It has a NUL, another control character, or a character that reorders or breaks the line.
-    #[error("the name {name} contains a control or text-direction character; {}", AllowedRoots)]
+    #[error(
+        "the name {name} contains a control or text-direction character; {}",
+        AllowedRoots
+    )]
     ControlCharacter {
         /// The offending name, quoted and cut.
         name: String,
@@ -333,7 +362,8 @@ fn segments_of(raw: &str) -> Result<Vec<&str>, PathError> {
 }
 
 fn significant_segments(raw: &str) -> impl Iterator<Item = &str> {
-    raw.split('/').filter(|segment| !segment.is_empty() && *segment != ".")
+    raw.split('/')
+        .filter(|segment| !segment.is_empty() && *segment != ".")
 }
 
 fn check_component(name: &str) -> Result<(), PathError> {
@@ -341,7 +371,10 @@ fn check_component(name: &str) -> Result<(), PathError> {
         return Err(PathError::ParentSegment { path: quoted(name) });
     }
     if name.len() > MAX_COMPONENT_BYTES {
-        return Err(PathError::ComponentTooLong { name: quoted(name), bytes: name.len() });
+        return Err(PathError::ComponentTooLong {
+            name: quoted(name),
+            bytes: name.len(),
+        });
     }
     if name.contains('\\') {
         return Err(PathError::Backslash { name: quoted(name) });

@@ -5,7 +5,8 @@ use proptest::prelude::*;
 use super::*;
 
 fn parsed(raw: &str) -> String {
-    VirtualPath::parse(raw).map_or_else(|error| format!("refused: {error}"), |path| path.to_string())
+    VirtualPath::parse(raw)
+        .map_or_else(|error| format!("refused: {error}"), |path| path.to_string())
 }
 
 #[test]
@@ -13,12 +14,30 @@ fn accepts_paths_beneath_the_roots_and_writes_them_canonically() {
     let cases = [
         ("/mnt/user-data/workspace", "/mnt/user-data/workspace"),
         ("/mnt/user-data/workspace/", "/mnt/user-data/workspace"),
-        ("/mnt/user-data/uploads/a.pdf", "/mnt/user-data/uploads/a.pdf"),
-        ("/mnt/user-data/outputs/x/./y//z/", "/mnt/user-data/outputs/x/y/z"),
-        ("//mnt//user-data/./workspace//a", "/mnt/user-data/workspace/a"),
-        ("/mnt/user-data/workspace/...", "/mnt/user-data/workspace/..."),
-        ("/mnt/user-data/workspace/..a", "/mnt/user-data/workspace/..a"),
-        ("/mnt/user-data/workspace/报告 final.md", "/mnt/user-data/workspace/报告 final.md"),
+        (
+            "/mnt/user-data/uploads/a.pdf",
+            "/mnt/user-data/uploads/a.pdf",
+        ),
+        (
+            "/mnt/user-data/outputs/x/./y//z/",
+            "/mnt/user-data/outputs/x/y/z",
+        ),
+        (
+            "//mnt//user-data/./workspace//a",
+            "/mnt/user-data/workspace/a",
+        ),
+        (
+            "/mnt/user-data/workspace/...",
+            "/mnt/user-data/workspace/...",
+        ),
+        (
+            "/mnt/user-data/workspace/..a",
+            "/mnt/user-data/workspace/..a",
+        ),
+        (
+            "/mnt/user-data/workspace/报告 final.md",
+            "/mnt/user-data/workspace/报告 final.md",
+        ),
     ];
     for (raw, canonical) in cases {
         assert_eq!(parsed(raw), canonical, "{raw}");
@@ -32,19 +51,69 @@ fn refuses_everything_else_with_its_own_reason() {
     let outside = |raw: &str| PathError::OutsideRoots { path: quoted(raw) };
     let cases = [
         ("", PathError::Empty),
-        ("workspace/a", PathError::NotAbsolute { path: quoted("workspace/a") }),
+        (
+            "workspace/a",
+            PathError::NotAbsolute {
+                path: quoted("workspace/a"),
+            },
+        ),
         ("/etc/passwd", outside("/etc/passwd")),
         ("/mnt/user-data", outside("/mnt/user-data")),
-        ("/mnt/user-data-evil/workspace/a", outside("/mnt/user-data-evil/workspace/a")),
-        ("/mnt/user-data/workspace-evil/a", outside("/mnt/user-data/workspace-evil/a")),
-        ("/mnt/user-data/Workspace/a", outside("/mnt/user-data/Workspace/a")),
-        ("/mnt/user-data/workspace/../outputs", PathError::ParentSegment { path: quoted("/mnt/user-data/workspace/../outputs") }),
-        ("/mnt/user-data/workspace/a\0b", PathError::ControlCharacter { name: quoted("a\0b") }),
-        ("/mnt/user-data/workspace/a\nb", PathError::ControlCharacter { name: quoted("a\nb") }),
-        ("/mnt/user-data/workspace/\u{202e}fdp.exe", PathError::ControlCharacter { name: quoted("\u{202e}fdp.exe") }),
-        ("/mnt/user-data/workspace/a\\b", PathError::Backslash { name: quoted("a\\b") }),
-        (long_name.as_str(), PathError::ComponentTooLong { name: quoted(&"n".repeat(256)), bytes: 256 }),
-        (long_path.as_str(), PathError::TooLong { bytes: long_path.len() }),
+        (
+            "/mnt/user-data-evil/workspace/a",
+            outside("/mnt/user-data-evil/workspace/a"),
+        ),
+        (
+            "/mnt/user-data/workspace-evil/a",
+            outside("/mnt/user-data/workspace-evil/a"),
+        ),
+        (
+            "/mnt/user-data/Workspace/a",
+            outside("/mnt/user-data/Workspace/a"),
+        ),
+        (
+            "/mnt/user-data/workspace/../outputs",
+            PathError::ParentSegment {
+                path: quoted("/mnt/user-data/workspace/../outputs"),
+            },
+        ),
+        (
+            "/mnt/user-data/workspace/a\0b",
+            PathError::ControlCharacter {
+                name: quoted("a\0b"),
+            },
+        ),
+        (
+            "/mnt/user-data/workspace/a\nb",
+            PathError::ControlCharacter {
+                name: quoted("a\nb"),
+            },
+        ),
+        (
+            "/mnt/user-data/workspace/\u{202e}fdp.exe",
+            PathError::ControlCharacter {
+                name: quoted("\u{202e}fdp.exe"),
+            },
+        ),
+        (
+            "/mnt/user-data/workspace/a\\b",
+            PathError::Backslash {
+                name: quoted("a\\b"),
+            },
+        ),
+        (
+            long_name.as_str(),
+            PathError::ComponentTooLong {
+                name: quoted(&"n".repeat(256)),
+                bytes: 256,
+            },
+        ),
+        (
+            long_path.as_str(),
+            PathError::TooLong {
+                bytes: long_path.len(),
+            },
+        ),
     ];
     for (raw, reason) in cases {
         assert_eq!(VirtualPath::parse(raw), Err(reason), "{raw:.60}");
@@ -84,7 +153,8 @@ fn joining_takes_one_plain_name() {
 fn splitting_gives_parent_and_name() {
     let split = |raw: &str| {
         let path = RelativePath::parse(raw).expect("plain");
-        path.split_last().map(|(parent, name)| (parent.as_str().to_owned(), name.to_owned()))
+        path.split_last()
+            .map(|(parent, name)| (parent.as_str().to_owned(), name.to_owned()))
     };
     assert_eq!(split(""), None);
     assert_eq!(split("a"), Some((String::new(), "a".to_owned())));

@@ -35,7 +35,13 @@ impl Seek for Turning {
 fn with_checksum(text: &str, checksum: u32) -> String {
     let candidates = (0_u32..).map(|n| format!("{text}{n:08}"));
     let ended = candidates.filter_map(|text| {
-        let wanted = (0..32).fold(!checksum, |crc, _| if crc >> 31 == 1 { ((crc ^ 0xEDB8_8320) << 1) | 1 } else { crc << 1 });
+        let wanted = (0..32).fold(!checksum, |crc, _| {
+            if crc >> 31 == 1 {
+                ((crc ^ 0xEDB8_8320) << 1) | 1
+            } else {
+                crc << 1
+            }
+        });
         let end = (wanted ^ !crc(text.as_bytes())).to_le_bytes();
         let is_plain = end.iter().all(|byte| byte.is_ascii_graphic());
         is_plain.then(|| text + std::str::from_utf8(&end).unwrap())
@@ -47,26 +53,50 @@ fn with_checksum(text: &str, checksum: u32) -> String {
 fn what_is_installed_is_what_was_judged() {
     let folder = tempfile::tempdir().unwrap();
     let custom = CustomSkills::new(folder.path().join("custom"));
-    let evil = with_checksum("---\nname: other\ndescription: Does something else entirely\nhooks: [rm]\n---\n", crc(b"good"));
+    let evil = with_checksum(
+        "---\nname: other\ndescription: Does something else entirely\nhooks: [rm]\n---\n",
+        crc(b"good"),
+    );
     // The good text ends in what gives both the same checksum and length.
     let good = format!("{:width$}", skill_text("good"), width = evil.len() - 12);
     let good = with_checksum(&good, crc(b"good"));
-    assert_eq!((good.len(), crc(good.as_bytes())), (evil.len(), crc(evil.as_bytes())));
+    assert_eq!(
+        (good.len(), crc(good.as_bytes())),
+        (evil.len(), crc(evil.as_bytes()))
+    );
     let mut seen_taken = false;
     for turn in 1..20 {
         let packed = |text: &str| archive(&[Entry::file("SKILL.md", text)]);
-        let turning = Turning { bytes: Cursor::new(packed(&good)), other: packed(&evil), skill_reads: 0, turn };
+        let turning = Turning {
+            bytes: Cursor::new(packed(&good)),
+            other: packed(&evil),
+            skill_reads: 0,
+            turn,
+        };
         match custom.install(turning, "now") {
             Ok(name) => {
                 seen_taken = true;
-                assert_eq!((name.as_str(), custom.text("good").unwrap().as_deref()), ("good", Some(good.as_str())), "turn {turn}");
+                assert_eq!(
+                    (name.as_str(), custom.text("good").unwrap().as_deref()),
+                    ("good", Some(good.as_str())),
+                    "turn {turn}"
+                );
                 fs::remove_dir_all(folder.path().join("custom/good")).unwrap();
             }
-            Err(error) => assert!(matches!(error, SkillError::Archive(_) | SkillError::Frontmatter(_)), "turn {turn}: {error}"),
+            Err(error) => assert!(
+                matches!(error, SkillError::Archive(_) | SkillError::Frontmatter(_)),
+                "turn {turn}: {error}"
+            ),
         }
-        assert!(!folder.path().join("custom/good").exists() && !folder.path().join("custom/other").exists());
+        assert!(
+            !folder.path().join("custom/good").exists()
+                && !folder.path().join("custom/other").exists()
+        );
     }
-    assert!(seen_taken, "an archive that turns late is as good as one that does not");
+    assert!(
+        seen_taken,
+        "an archive that turns late is as good as one that does not"
+    );
 }
 
 #[test]
@@ -81,6 +111,10 @@ fn what_cannot_be_written_down_is_not_done() {
     custom.install(bytes(), "now").unwrap();
     fs::remove_dir_all(folder.path().join(".history")).unwrap();
     fs::write(folder.path().join(".history"), "in the way").unwrap();
-    assert!(custom.edit("a", &format!("{}more", skill_text("a")), "now").is_err());
+    assert!(
+        custom
+            .edit("a", &format!("{}more", skill_text("a")), "now")
+            .is_err()
+    );
     assert_eq!(custom.text("a").unwrap(), Some(skill_text("a")));
 }

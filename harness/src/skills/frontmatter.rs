@@ -51,7 +51,9 @@ pub enum FrontmatterError {
     #[error("the frontmatter is longer than {MAX_BYTES} bytes")]
     TooLong,
     /// It is no YAML map.
-    #[error("the frontmatter is no YAML map: {0}; put quotes around a value that has a colon in it")]
+    #[error(
+        "the frontmatter is no YAML map: {0}; put quotes around a value that has a colon in it"
+    )]
     Yaml(String),
     /// A key says something it cannot.
     #[error("`{key}` {problem}")]
@@ -78,20 +80,32 @@ pub fn parse(text: &str) -> Result<Frontmatter, FrontmatterError> {
 pub fn check(text: &str) -> Result<Frontmatter, FrontmatterError> {
     let keys = keys_of(text)?;
     if let Some(unknown) = keys.keys().find(|key| !KEYS.contains(&key.as_str())) {
-        return Err(wrong(unknown, format!("is no key of a skill; the keys are {}", KEYS.join(", "))));
+        return Err(wrong(
+            unknown,
+            format!("is no key of a skill; the keys are {}", KEYS.join(", ")),
+        ));
     }
     let head = read(&keys)?;
     if !is_skill_name(&head.name) {
-        let problem = format!("is {}, allowed: 1 to 64 small letters, digits and single hyphens between them", shown(&head.name));
+        let problem = format!(
+            "is {}, allowed: 1 to 64 small letters, digits and single hyphens between them",
+            shown(&head.name)
+        );
         return Err(wrong("name", problem));
     }
     if head.description.chars().count() > MAX_DESCRIPTION_CHARS {
-        return Err(wrong("description", format!("is longer than {MAX_DESCRIPTION_CHARS} characters")));
+        return Err(wrong(
+            "description",
+            format!("is longer than {MAX_DESCRIPTION_CHARS} characters"),
+        ));
     }
     if head.description.contains(['<', '>']) {
         return Err(wrong("description", "has an angle bracket in it"));
     }
-    if keys.get("secrets-autonomous").is_some_and(|value| !value.is_boolean()) {
+    if keys
+        .get("secrets-autonomous")
+        .is_some_and(|value| !value.is_boolean())
+    {
         return Err(wrong("secrets-autonomous", "must be true or false"));
     }
     check_secrets(keys.get("required-secrets"))?;
@@ -103,7 +117,8 @@ fn keys_of(text: &str) -> Result<Map<String, Value>, FrontmatterError> {
     if yaml.len() > MAX_BYTES {
         return Err(FrontmatterError::TooLong);
     }
-    serde_saphyr::from_str(yaml).map_err(|error| FrontmatterError::Yaml(first_line(&error.to_string())))
+    serde_saphyr::from_str(yaml)
+        .map_err(|error| FrontmatterError::Yaml(first_line(&error.to_string())))
 }
 
 /// What stands between the first line, which is `---`, and the next such line.
@@ -126,8 +141,16 @@ fn yaml_of(text: &str) -> Option<&str> {
 
 fn read(keys: &Map<String, Value>) -> Result<Frontmatter, FrontmatterError> {
     let name = required(keys, "name")?;
-    if name.chars().count() > MAX_NAME_CHARS || name.chars().any(|c| misleads_a_reader(c) || c == '/') {
-        return Err(wrong("name", format!("is {}, which is too long or has characters that no name has", shown(&name))));
+    if name.chars().count() > MAX_NAME_CHARS
+        || name.chars().any(|c| misleads_a_reader(c) || c == '/')
+    {
+        return Err(wrong(
+            "name",
+            format!(
+                "is {}, which is too long or has characters that no name has",
+                shown(&name)
+            ),
+        ));
     }
     let description = required(keys, "description")?;
     let license = match keys.get("license") {
@@ -135,7 +158,12 @@ fn read(keys: &Map<String, Value>) -> Result<Frontmatter, FrontmatterError> {
         Some(Value::String(text)) => Some(text.clone()),
         Some(_) => return Err(wrong("license", "must be a text")),
     };
-    Ok(Frontmatter { name, description, license, allowed_tools: allowed_tools(keys.get("allowed-tools"))? })
+    Ok(Frontmatter {
+        name,
+        description,
+        license,
+        allowed_tools: allowed_tools(keys.get("allowed-tools"))?,
+    })
 }
 
 fn required(keys: &Map<String, Value>, key: &str) -> Result<String, FrontmatterError> {
@@ -147,26 +175,54 @@ fn required(keys: &Map<String, Value>, key: &str) -> Result<String, FrontmatterE
 }
 
 fn allowed_tools(value: Option<&Value>) -> Result<Option<Vec<String>>, FrontmatterError> {
-    let Some(value) = value.filter(|value| !value.is_null()) else { return Ok(None) };
-    let name = |item: &Value| item.as_str().map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned);
-    let names = value.as_array().and_then(|items| items.iter().map(name).collect());
-    names.map(Some).ok_or_else(|| wrong("allowed-tools", "must be a list of names of tools"))
+    let Some(value) = value.filter(|value| !value.is_null()) else {
+        return Ok(None);
+    };
+    let name = |item: &Value| {
+        item.as_str()
+            .map(str::trim)
+            .filter(|name| !name.is_empty())
+            .map(str::to_owned)
+    };
+    let names = value
+        .as_array()
+        .and_then(|items| items.iter().map(name).collect());
+    names
+        .map(Some)
+        .ok_or_else(|| wrong("allowed-tools", "must be a list of names of tools"))
 }
 
 /// Names, or maps with a `name` and whether the skill works without it.
 fn check_secrets(value: Option<&Value>) -> Result<(), FrontmatterError> {
-    let Some(value) = value.filter(|value| !value.is_null()) else { return Ok(()) };
-    let is_name = |value: Option<&Value>| value.and_then(Value::as_str).is_some_and(|name| !name.trim().is_empty());
+    let Some(value) = value.filter(|value| !value.is_null()) else {
+        return Ok(());
+    };
+    let is_name = |value: Option<&Value>| {
+        value
+            .and_then(Value::as_str)
+            .is_some_and(|name| !name.trim().is_empty())
+    };
     let is_secret = |item: &Value| match item {
-        Value::Object(fields) => is_name(fields.get("name")) && fields.get("optional").is_none_or(Value::is_boolean),
+        Value::Object(fields) => {
+            is_name(fields.get("name")) && fields.get("optional").is_none_or(Value::is_boolean)
+        }
         other => is_name(Some(other)),
     };
-    let is_list = value.as_array().is_some_and(|items| items.iter().all(is_secret));
-    if is_list { Ok(()) } else { Err(wrong("required-secrets", "must be a list of names")) }
+    let is_list = value
+        .as_array()
+        .is_some_and(|items| items.iter().all(is_secret));
+    if is_list {
+        Ok(())
+    } else {
+        Err(wrong("required-secrets", "must be a list of names"))
+    }
 }
 
 fn wrong(key: &str, problem: impl Into<String>) -> FrontmatterError {
-    FrontmatterError::Key { key: key.chars().take(MAX_NAME_CHARS).collect(), problem: problem.into() }
+    FrontmatterError::Key {
+        key: key.chars().take(MAX_NAME_CHARS).collect(),
+        problem: problem.into(),
+    }
 }
 
 /// A value on one short line.
@@ -176,7 +232,13 @@ fn shown(text: &str) -> String {
 }
 
 fn first_line(text: &str) -> String {
-    text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default().chars().take(300).collect()
+    text.lines()
+        .map(str::trim)
+        .find(|line| !line.is_empty())
+        .unwrap_or_default()
+        .chars()
+        .take(300)
+        .collect()
 }
 
 #[cfg(test)]

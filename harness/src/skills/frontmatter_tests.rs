@@ -33,15 +33,31 @@ fn windows_line_ends_a_byte_order_mark_and_trailing_spaces_do_no_harm() {
 
 #[test]
 fn without_both_lines_of_dashes_there_is_no_head() {
-    for text in ["", "name: a", "---\nname: a\ndescription: b\n", "--- name: a\n---\n", "\n---\nname: a\n---\n", "---"] {
+    for text in [
+        "",
+        "name: a",
+        "---\nname: a\ndescription: b\n",
+        "--- name: a\n---\n",
+        "\n---\nname: a\n---\n",
+        "---",
+    ] {
         assert_eq!(parse(text), Err(FrontmatterError::Missing), "{text:?}");
     }
 }
 
 #[test]
 fn yaml_that_is_none_is_refused_with_advice() {
-    for head in ["name: a\ndescription: use it when: always", "- a\n- b", "just text", "name: a\nname: b\ndescription: c", "a: ["] {
-        assert!(problem(parse(&skill(head))).contains("put quotes around"), "{head:?}");
+    for head in [
+        "name: a\ndescription: use it when: always",
+        "- a\n- b",
+        "just text",
+        "name: a\nname: b\ndescription: c",
+        "a: [",
+    ] {
+        assert!(
+            problem(parse(&skill(head))).contains("put quotes around"),
+            "{head:?}"
+        );
     }
 }
 
@@ -53,7 +69,10 @@ fn yaml_that_grows_and_heads_that_are_too_long_end_soon() {
         bomb.push_str(&format!("a{level}: &a{level} [{refs}]\n"));
     }
     assert!(parse(&skill(&bomb)).is_err());
-    assert_eq!(parse(&skill(&"#".repeat(MAX_BYTES + 1))), Err(FrontmatterError::TooLong));
+    assert_eq!(
+        parse(&skill(&"#".repeat(MAX_BYTES + 1))),
+        Err(FrontmatterError::TooLong)
+    );
     assert!(parse(&skill(&format!("a: {}", "[".repeat(20_000)))).is_err());
 }
 
@@ -67,10 +86,19 @@ fn wrong_keys_are_named() {
         ("name: a/b\ndescription: b", "name"),
         ("name: a\ndescription: [b]", "description"),
         ("name: a\ndescription: b\nlicense: 1", "license"),
-        ("name: a\ndescription: b\nallowed-tools: bash", "allowed-tools"),
-        ("name: a\ndescription: b\nallowed-tools: [bash, '']", "allowed-tools"),
+        (
+            "name: a\ndescription: b\nallowed-tools: bash",
+            "allowed-tools",
+        ),
+        (
+            "name: a\ndescription: b\nallowed-tools: [bash, '']",
+            "allowed-tools",
+        ),
     ] {
-        assert!(problem(parse(&skill(head))).starts_with(&format!("`{key}` ")), "{head:?}");
+        assert!(
+            problem(parse(&skill(head))).starts_with(&format!("`{key}` ")),
+            "{head:?}"
+        );
     }
 }
 
@@ -85,15 +113,33 @@ fn what_is_brought_along_is_held_to_the_format() {
         ("name: a--b\ndescription: b", "name"),
         ("name: ..\ndescription: b", "name"),
         ("name: а\ndescription: the letter is cyrillic", "name"),
-        (&*format!("name: {}\ndescription: b", "a".repeat(65)), "name"),
+        (
+            &*format!("name: {}\ndescription: b", "a".repeat(65)),
+            "name",
+        ),
         (&*format!("name: a\ndescription: {long}"), "description"),
         ("name: a\ndescription: a <b> c", "description"),
-        ("name: a\ndescription: b\nsecrets-autonomous: maybe", "secrets-autonomous"),
-        ("name: a\ndescription: b\nrequired-secrets: KEY", "required-secrets"),
-        ("name: a\ndescription: b\nrequired-secrets: [{optional: true}]", "required-secrets"),
+        (
+            "name: a\ndescription: b\nsecrets-autonomous: maybe",
+            "secrets-autonomous",
+        ),
+        (
+            "name: a\ndescription: b\nrequired-secrets: KEY",
+            "required-secrets",
+        ),
+        (
+            "name: a\ndescription: b\nrequired-secrets: [{optional: true}]",
+            "required-secrets",
+        ),
     ] {
-        assert!(problem(check(&skill(head))).starts_with(&format!("`{key}` ")), "{head:?}");
+        assert!(
+            problem(check(&skill(head))).starts_with(&format!("`{key}` ")),
+            "{head:?}"
+        );
     }
     assert!(check(&skill("name: a\ndescription: b\nrequired-secrets: [KEY, {name: B, optional: true}]\nsecrets-autonomous: true")).is_ok());
-    assert!(parse(&skill("name: A b\ndescription: b\ncolour: red")).is_ok(), "the installation's own are read leniently");
+    assert!(
+        parse(&skill("name: A b\ndescription: b\ncolour: red")).is_ok(),
+        "the installation's own are read leniently"
+    );
 }

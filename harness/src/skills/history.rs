@@ -45,8 +45,20 @@ pub struct HistoryEntry {
 
 impl HistoryEntry {
     /// A change of a skill's own file.
-    pub(super) fn new(action: Revision, prev_content: Option<String>, new_content: Option<String>, ts: String) -> Self {
-        Self { action, author: "human".to_owned(), file_path: SKILL_FILE.to_owned(), prev_content, new_content, ts }
+    pub(super) fn new(
+        action: Revision,
+        prev_content: Option<String>,
+        new_content: Option<String>,
+        ts: String,
+    ) -> Self {
+        Self {
+            action,
+            author: "human".to_owned(),
+            file_path: SKILL_FILE.to_owned(),
+            prev_content,
+            new_content,
+            ts,
+        }
     }
 }
 
@@ -57,14 +69,22 @@ pub(super) struct HistoryFile(pub(super) PathBuf);
 impl HistoryFile {
     /// All changes, the oldest first. Lines that are none are left out.
     pub(super) fn read(&self) -> io::Result<Vec<HistoryEntry>> {
-        Ok(self.newest()?.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect())
+        Ok(self
+            .newest()?
+            .split(|byte| *byte == b'\n')
+            .filter_map(|line| serde_json::from_slice(line).ok())
+            .collect())
     }
 
     /// Adds a change.
     pub(super) fn add(&self, entry: &HistoryEntry) -> io::Result<()> {
         let line = serde_json::to_string(entry)? + "\n";
         self.make_room(line.len())?;
-        let mut file = OpenOptions::new().append(true).create(true).mode(0o600).open(&self.0)?;
+        let mut file = OpenOptions::new()
+            .append(true)
+            .create(true)
+            .mode(0o600)
+            .open(&self.0)?;
         file.write_all(line.as_bytes())
     }
 
@@ -100,7 +120,9 @@ impl HistoryFile {
 fn whole_lines(bytes: &[u8], most: usize) -> &[u8] {
     let surplus = bytes.len().saturating_sub(most);
     let is_behind_a_line = |at: &usize| *at == 0 || bytes[at - 1] == b'\n';
-    &bytes[(surplus..=bytes.len()).find(is_behind_a_line).unwrap_or(bytes.len())..]
+    &bytes[(surplus..=bytes.len())
+        .find(is_behind_a_line)
+        .unwrap_or(bytes.len())..]
 }
 
 #[cfg(test)]

@@ -3,11 +3,20 @@
 use super::*;
 
 fn entry(text: &str) -> HistoryEntry {
-    HistoryEntry::new(Revision::HumanEdit, Some(text.to_owned()), None, "2026-01-01T00:00:00Z".to_owned())
+    HistoryEntry::new(
+        Revision::HumanEdit,
+        Some(text.to_owned()),
+        None,
+        "2026-01-01T00:00:00Z".to_owned(),
+    )
 }
 
 fn said(file: &HistoryFile) -> Vec<String> {
-    file.read().unwrap().into_iter().map(|entry| entry.prev_content.unwrap().chars().take(2).collect()).collect()
+    file.read()
+        .unwrap()
+        .into_iter()
+        .map(|entry| entry.prev_content.unwrap().chars().take(2).collect())
+        .collect()
 }
 
 #[test]
@@ -17,7 +26,8 @@ fn the_oldest_changes_go_until_the_new_one_fits() {
     // One change is as long as all others together may be.
     file.add(&entry("1 short")).unwrap();
     for n in 2..=4 {
-        file.add(&entry(&format!("{n} {}", "ü".repeat(3 << 20)))).unwrap();
+        file.add(&entry(&format!("{n} {}", "ü".repeat(3 << 20))))
+            .unwrap();
         assert!(fs::metadata(&file.0).unwrap().len() <= MAX_BYTES as u64);
     }
     assert_eq!(said(&file), ["3 ", "4 "]);
@@ -30,7 +40,13 @@ fn a_history_that_is_too_long_or_no_text_is_read_as_far_as_it_is_one() {
     let folder = tempfile::tempdir().unwrap();
     let file = HistoryFile(folder.path().join("a.jsonl"));
     let line = |text: &str| serde_json::to_string(&entry(text)).unwrap() + "\n";
-    let spoilt = [line("1").as_bytes(), b"\xff\xfe\n", line("2").as_bytes(), b"{}\n"].concat();
+    let spoilt = [
+        line("1").as_bytes(),
+        b"\xff\xfe\n",
+        line("2").as_bytes(),
+        b"{}\n",
+    ]
+    .concat();
     fs::write(&file.0, spoilt).unwrap();
     assert_eq!(said(&file), ["1", "2"]);
     // It was longer than it may be, and its last bytes begin within a letter.

@@ -41,8 +41,19 @@ struct Library {
 
 impl Skills {
     /// Skills in these places, switched by the file of extensions and by what the configuration says instead.
-    pub fn new(places: SkillPlaces, extensions: Arc<ExtensionsFile>, over: OpenKeys, clock: Arc<dyn Clock>) -> Self {
-        Self(Arc::new(Library { places, extensions, over, scanner: Scanner::new(), clock }))
+    pub fn new(
+        places: SkillPlaces,
+        extensions: Arc<ExtensionsFile>,
+        over: OpenKeys,
+        clock: Arc<dyn Clock>,
+    ) -> Self {
+        Self(Arc::new(Library {
+            places,
+            extensions,
+            over,
+            scanner: Scanner::new(),
+            clock,
+        }))
     }
 
     /// All that a user has, by name, also those that are off.
@@ -69,7 +80,8 @@ impl Skills {
     /// [`SkillError::NotFound`], and as [`list`](Self::list).
     pub async fn get(&self, user: &str, name: &str) -> Result<Skill, SkillError> {
         let name = name.to_owned();
-        self.run(user, move |library, user| library.one(user, &name)).await
+        self.run(user, move |library, user| library.one(user, &name))
+            .await
     }
 
     /// The whole text of a skill's file.
@@ -78,7 +90,13 @@ impl Skills {
     /// When it is gone, too long or no text.
     pub async fn text(&self, skill: &Skill) -> Result<String, SkillError> {
         let (folder, name) = (skill.folder.host.clone(), skill.name().to_owned());
-        self.run("", move |library, _| library.scanner.text(&folder)?.ok_or(SkillError::NotFound(name))).await
+        self.run("", move |library, _| {
+            library
+                .scanner
+                .text(&folder)?
+                .ok_or(SkillError::NotFound(name))
+        })
+        .await
     }
 
     /// Switches a skill: for everybody, unless it is the user's own.
@@ -90,7 +108,11 @@ impl Skills {
         self.run(user, move |library, user| {
             let skill = library.one(user, &name)?;
             let states = library.states(user);
-            let file = if skill.category == Category::Public { &*library.extensions } else { &states };
+            let file = if skill.category == Category::Public {
+                &*library.extensions
+            } else {
+                &states
+            };
             file.edit(|states| {
                 states.switch_skill(&name, enabled);
                 Ok::<_, SkillError>(())
@@ -120,14 +142,20 @@ impl Skills {
     /// As [`get`](Self::get).
     pub async fn own(&self, user: &str, name: &str) -> Result<(Skill, String), SkillError> {
         let name = name.to_owned();
-        self.run(user, move |library, user| library.with_text(user, &name)).await
+        self.run(user, move |library, user| library.with_text(user, &name))
+            .await
     }
 
     /// Writes the text of one of the user's own skills.
     ///
     /// # Errors
     /// As [`get`](Self::get), [`SkillError::Frontmatter`], [`SkillError::Refused`].
-    pub async fn edit(&self, user: &str, name: &str, text: String) -> Result<(Skill, String), SkillError> {
+    pub async fn edit(
+        &self,
+        user: &str,
+        name: &str,
+        text: String,
+    ) -> Result<(Skill, String), SkillError> {
         let name = name.to_owned();
         self.run(user, move |library, user| {
             library.custom(user).edit(&name, &text, &library.now())?;
@@ -142,7 +170,10 @@ impl Skills {
     /// As [`get`](Self::get).
     pub async fn remove(&self, user: &str, name: &str) -> Result<(), SkillError> {
         let name = name.to_owned();
-        self.run(user, move |library, user| library.custom(user).remove(&name, &library.now())).await
+        self.run(user, move |library, user| {
+            library.custom(user).remove(&name, &library.now())
+        })
+        .await
     }
 
     /// What was done to one of the user's own skills, also to one that is gone; the oldest first.
@@ -151,17 +182,30 @@ impl Skills {
     /// As [`get`](Self::get).
     pub async fn history(&self, user: &str, name: &str) -> Result<Vec<HistoryEntry>, SkillError> {
         let name = name.to_owned();
-        self.run(user, move |library, user| library.custom(user).history(&name)?.ok_or(SkillError::NotFound(name))).await
+        self.run(user, move |library, user| {
+            library
+                .custom(user)
+                .history(&name)?
+                .ok_or(SkillError::NotFound(name))
+        })
+        .await
     }
 
     /// Sets one of the user's own skills back to what it was before a change; a negative index counts from the end.
     ///
     /// # Errors
     /// As [`get`](Self::get), [`SkillError::Refused`] when there is nothing to go back to.
-    pub async fn roll_back(&self, user: &str, name: &str, index: i64) -> Result<(Skill, String), SkillError> {
+    pub async fn roll_back(
+        &self,
+        user: &str,
+        name: &str,
+        index: i64,
+    ) -> Result<(Skill, String), SkillError> {
         let name = name.to_owned();
         self.run(user, move |library, user| {
-            library.custom(user).roll_back(&name, index, &library.now())?;
+            library
+                .custom(user)
+                .roll_back(&name, index, &library.now())?;
             library.with_text(user, &name)
         })
         .await
@@ -195,7 +239,13 @@ impl Shelves for Skills {
             SkillError::Disk(fault) => fault,
             other => Fault::Io(std::io::Error::other(other.to_string())),
         })?;
-        Ok(Shelf::new(skills.into_iter().filter(|skill| skill.enabled).map(|skill| skill.folder).collect()))
+        Ok(Shelf::new(
+            skills
+                .into_iter()
+                .filter(|skill| skill.enabled)
+                .map(|skill| skill.folder)
+                .collect(),
+        ))
     }
 }
 
@@ -206,40 +256,70 @@ impl Library {
         let own = self.states(user).load()?;
         let mut skills = BTreeMap::new();
         for (category, folder) in self.folders(user) {
-            for skill in self.of_category(category, folder, &shared, &own)?.into_iter().rev() {
+            for skill in self
+                .of_category(category, folder, &shared, &own)?
+                .into_iter()
+                .rev()
+            {
                 skills.insert(skill.name().to_owned(), skill);
             }
         }
         Ok(skills.into_values().collect())
     }
 
-    fn of_category(&self, category: Category, folder: PathBuf, shared: &Extensions, own: &Extensions) -> Result<Vec<Skill>, SkillError> {
+    fn of_category(
+        &self,
+        category: Category,
+        folder: PathBuf,
+        shared: &Extensions,
+        own: &Extensions,
+    ) -> Result<Vec<Skill>, SkillError> {
         let state = |name: &str| match category {
             Category::Public => shared.skill_state(name),
-            Category::Legacy | Category::Custom => own.skill_state(name).or_else(|| shared.skill_state(name)),
+            Category::Legacy | Category::Custom => {
+                own.skill_state(name).or_else(|| shared.skill_state(name))
+            }
         };
         let found = self.scanner.scan(&folder)?;
         let skills = found.into_iter().map(|found| {
             let path = RelativePath::of_plain_names(&[category.dir_name(), found.way.as_str()]);
-            let shelved = ShelvedFolder { path, host: folder.join(found.way.as_str()) };
-            Skill { category, enabled: state(&found.head.name).unwrap_or(true), head: found.head, folder: shelved }
+            let shelved = ShelvedFolder {
+                path,
+                host: folder.join(found.way.as_str()),
+            };
+            Skill {
+                category,
+                enabled: state(&found.head.name).unwrap_or(true),
+                head: found.head,
+                folder: shelved,
+            }
         });
         Ok(skills.collect())
     }
 
     fn one(&self, user: &str, name: &str) -> Result<Skill, SkillError> {
-        let found = self.all(user)?.into_iter().find(|skill| skill.name() == name);
+        let found = self
+            .all(user)?
+            .into_iter()
+            .find(|skill| skill.name() == name);
         found.ok_or_else(|| SkillError::NotFound(shortened(name)))
     }
 
     fn one_of(&self, user: &str, name: &str, category: Category) -> Result<Skill, SkillError> {
         let skill = self.one(user, name)?;
-        if skill.category == category { Ok(skill) } else { Err(SkillError::NotFound(shortened(name))) }
+        if skill.category == category {
+            Ok(skill)
+        } else {
+            Err(SkillError::NotFound(shortened(name)))
+        }
     }
 
     fn with_text(&self, user: &str, name: &str) -> Result<(Skill, String), SkillError> {
         let skill = self.one_of(user, name, Category::Custom)?;
-        let text = self.custom(user).text(name)?.ok_or_else(|| SkillError::NotFound(shortened(name)))?;
+        let text = self
+            .custom(user)
+            .text(name)?
+            .ok_or_else(|| SkillError::NotFound(shortened(name)))?;
         Ok((skill, text))
     }
 
@@ -262,7 +342,11 @@ impl Library {
     }
 
     fn of_user(&self, user: &str) -> PathBuf {
-        self.places.home.join("users").join(UserDirName::from_user_id(user).as_str()).join("skills")
+        self.places
+            .home
+            .join("users")
+            .join(UserDirName::from_user_id(user).as_str())
+            .join("skills")
     }
 
     fn now(&self) -> String {

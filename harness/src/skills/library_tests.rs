@@ -17,9 +17,19 @@ struct Place {
 impl Place {
     fn new() -> Self {
         let base = tempfile::tempdir().unwrap();
-        let places = SkillPlaces { shared: base.path().join("shared"), home: base.path().join("home") };
-        let extensions = Arc::new(ExtensionsFile::at(base.path().join("extensions_config.json")));
-        let skills = Skills::new(places, extensions, OpenKeys::default(), Arc::new(SystemClock));
+        let places = SkillPlaces {
+            shared: base.path().join("shared"),
+            home: base.path().join("home"),
+        };
+        let extensions = Arc::new(ExtensionsFile::at(
+            base.path().join("extensions_config.json"),
+        ));
+        let skills = Skills::new(
+            places,
+            extensions,
+            OpenKeys::default(),
+            Arc::new(SystemClock),
+        );
         Self { base, skills }
     }
 
@@ -36,14 +46,24 @@ impl Place {
     }
 
     async fn install(&self, user: &str, name: &str) -> Result<Skill, SkillError> {
-        let bytes = compressed(&[("SKILL.md", skill_text(name).as_bytes()), ("scripts/run.py", b"print()")]);
+        let bytes = compressed(&[
+            ("SKILL.md", skill_text(name).as_bytes()),
+            ("scripts/run.py", b"print()"),
+        ]);
         self.skills.install(user, self.archive(&bytes)).await
     }
 
     /// `category/name`, with a minus for what is off.
     async fn names(&self, user: &str) -> Vec<String> {
         let skills = self.skills.list(user).await.unwrap();
-        let shown = |skill: &Skill| format!("{}{}/{}", if skill.enabled { "" } else { "-" }, skill.category.dir_name(), skill.name());
+        let shown = |skill: &Skill| {
+            format!(
+                "{}{}/{}",
+                if skill.enabled { "" } else { "-" },
+                skill.category.dir_name(),
+                skill.name()
+            )
+        };
         skills.iter().map(shown).collect()
     }
 }
@@ -54,18 +74,29 @@ async fn folders_are_found_at_any_depth_and_what_is_no_skill_is_left_out() {
     assert!(place.names("ann").await.is_empty(), "no folder, no skills");
     place.write("shared/public/web/SKILL.md", &skill_text("web"));
     place.write("shared/public/web/inner/SKILL.md", &skill_text("hidden"));
-    place.write("shared/public/office/sheets/SKILL.md", &skill_text("sheets"));
+    place.write(
+        "shared/public/office/sheets/SKILL.md",
+        &skill_text("sheets"),
+    );
     place.write("shared/public/.git/SKILL.md", &skill_text("hidden"));
     place.write("shared/public/broken/SKILL.md", "---\nname: a: b\n---\n");
     place.write("shared/public/binary/SKILL.md", "---\nname: a\u{0}\n---\n");
     place.write("shared/public/notes/readme.md", "no skill");
     place.write("outside/SKILL.md", &skill_text("outside"));
-    symlink(place.base.path().join("outside"), place.base.path().join("shared/public/link")).unwrap();
+    symlink(
+        place.base.path().join("outside"),
+        place.base.path().join("shared/public/link"),
+    )
+    .unwrap();
     assert_eq!(place.names("ann").await, ["public/sheets", "public/web"]);
     let sheets = place.skills.get("ann", "sheets").await.unwrap();
     assert_eq!(sheets.file(), "/mnt/skills/public/office/sheets/SKILL.md");
     place.write("shared/public/broken/SKILL.md", &skill_text("mended"));
-    assert_eq!(place.names("ann").await, ["public/mended", "public/sheets", "public/web"], "changes are noticed");
+    assert_eq!(
+        place.names("ann").await,
+        ["public/mended", "public/sheets", "public/web"],
+        "changes are noticed"
+    );
 }
 
 #[tokio::test]
@@ -73,12 +104,26 @@ async fn an_odd_folder_takes_no_skill_from_anybody() {
     let place = Place::new();
     place.write("shared/public/web/SKILL.md", &skill_text("web"));
     place.write("shared/public/folder/SKILL.md/readme.md", "a folder");
-    place.write("shared/public/office/sheets/SKILL.md", &skill_text("sheets"));
+    place.write(
+        "shared/public/office/sheets/SKILL.md",
+        &skill_text("sheets"),
+    );
     place.write("shared/public/pipe/readme.md", "");
     let pipe = place.base.path().join("shared/public/pipe/SKILL.md");
-    rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, rustix::fs::Mode::RWXU, 0).unwrap();
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        &pipe,
+        rustix::fs::FileType::Fifo,
+        rustix::fs::Mode::RWXU,
+        0,
+    )
+    .unwrap();
     place.write("shared/public/link/readme.md", "");
-    symlink("/etc/hostname", place.base.path().join("shared/public/link/SKILL.md")).unwrap();
+    symlink(
+        "/etc/hostname",
+        place.base.path().join("shared/public/link/SKILL.md"),
+    )
+    .unwrap();
     assert_eq!(place.names("ann").await, ["public/sheets", "public/web"]);
 }
 
@@ -88,8 +133,19 @@ async fn a_users_own_skill_stands_above_an_older_installations_and_that_above_th
     place.write("shared/public/web/SKILL.md", &skill_text("web"));
     place.write("shared/custom/web/SKILL.md", &skill_text("web"));
     assert_eq!(place.names("ann").await, ["legacy/web"]);
-    assert!(!place.install("ann", "web").await.unwrap().folder.host.starts_with(place.base.path().join("shared")));
-    assert_eq!((place.names("ann").await, place.names("bob").await), (vec!["custom/web".to_owned()], vec!["legacy/web".to_owned()]));
+    assert!(
+        !place
+            .install("ann", "web")
+            .await
+            .unwrap()
+            .folder
+            .host
+            .starts_with(place.base.path().join("shared"))
+    );
+    assert_eq!(
+        (place.names("ann").await, place.names("bob").await),
+        (vec!["custom/web".to_owned()], vec!["legacy/web".to_owned()])
+    );
 }
 
 #[tokio::test]
@@ -98,52 +154,139 @@ async fn public_skills_are_switched_for_everybody_and_others_for_their_user() {
     place.write("shared/public/web/SKILL.md", &skill_text("web"));
     place.install("ann", "own").await.unwrap();
     place.install("bob", "own").await.unwrap();
-    assert!(!place.skills.switch("ann", "web", false).await.unwrap().enabled);
-    assert!(!place.skills.switch("ann", "own", false).await.unwrap().enabled);
+    assert!(
+        !place
+            .skills
+            .switch("ann", "web", false)
+            .await
+            .unwrap()
+            .enabled
+    );
+    assert!(
+        !place
+            .skills
+            .switch("ann", "own", false)
+            .await
+            .unwrap()
+            .enabled
+    );
     assert_eq!(place.names("ann").await, ["-custom/own", "-public/web"]);
     assert_eq!(place.names("bob").await, ["custom/own", "-public/web"]);
-    assert!(matches!(place.skills.switch("ann", "none", false).await, Err(SkillError::NotFound(_))));
+    assert!(matches!(
+        place.skills.switch("ann", "none", false).await,
+        Err(SkillError::NotFound(_))
+    ));
     let saved = fs::read_to_string(place.base.path().join("extensions_config.json")).unwrap();
-    assert_eq!(serde_json::from_str::<serde_json::Value>(&saved).unwrap(), serde_json::json!({"skills": {"web": {"enabled": false}}}));
+    assert_eq!(
+        serde_json::from_str::<serde_json::Value>(&saved).unwrap(),
+        serde_json::json!({"skills": {"web": {"enabled": false}}})
+    );
     let only = SkillChoice::Only(vec!["web".to_owned()]);
     assert!(place.skills.usable("bob", &only).await.unwrap().is_empty());
-    assert_eq!(place.skills.usable("bob", &SkillChoice::All).await.unwrap().len(), 1);
+    assert_eq!(
+        place
+            .skills
+            .usable("bob", &SkillChoice::All)
+            .await
+            .unwrap()
+            .len(),
+        1
+    );
 }
 
 #[tokio::test]
 async fn conversations_read_what_is_on_and_change_nothing() {
     let place = Place::new();
     place.write("shared/public/web/SKILL.md", &skill_text("web"));
-    place.write("shared/public/office/sheets/SKILL.md", &skill_text("sheets"));
+    place.write(
+        "shared/public/office/sheets/SKILL.md",
+        &skill_text("sheets"),
+    );
     place.install("ann", "own").await.unwrap();
-    let home = FileHome::new(place.base.path().join("home"), FileLimits::default()).with_shelves(Arc::new(place.skills.clone()));
+    let home = FileHome::new(place.base.path().join("home"), FileLimits::default())
+        .with_shelves(Arc::new(place.skills.clone()));
     let files = |user: &str| home.thread(user, &crate::ids::ThreadId::parse("t1").unwrap());
     let path = |text: &str| VirtualPath::parse_readable(text).unwrap();
-    let listed = files("ann").list(&path("/mnt/skills"), 2).await.unwrap().lines;
+    let listed = files("ann")
+        .list(&path("/mnt/skills"), 2)
+        .await
+        .unwrap()
+        .lines;
     assert_eq!(
         listed,
-        ["/mnt/skills/custom/", "/mnt/skills/custom/own/", "/mnt/skills/public/", "/mnt/skills/public/office/", "/mnt/skills/public/web/"]
+        [
+            "/mnt/skills/custom/",
+            "/mnt/skills/custom/own/",
+            "/mnt/skills/public/",
+            "/mnt/skills/public/office/",
+            "/mnt/skills/public/web/"
+        ]
     );
-    let listed = files("ann").list(&path("/mnt/skills/custom"), 2).await.unwrap().lines;
-    assert_eq!(listed, ["/mnt/skills/custom/own/", "/mnt/skills/custom/own/SKILL.md", "/mnt/skills/custom/own/scripts/"]);
-    let read = async |user: &str, text: &str| files(user).read_text(&path(text), LineRange::ALL).await;
-    assert!(matches!(read("ann", "/mnt/skills/custom/own/SKILL.md").await, Ok(TextRead::Text { .. })));
-    assert!(read("bob", "/mnt/skills/custom/own/SKILL.md").await.unwrap_err().is_not_found(), "it is ann's");
+    let listed = files("ann")
+        .list(&path("/mnt/skills/custom"), 2)
+        .await
+        .unwrap()
+        .lines;
+    assert_eq!(
+        listed,
+        [
+            "/mnt/skills/custom/own/",
+            "/mnt/skills/custom/own/SKILL.md",
+            "/mnt/skills/custom/own/scripts/"
+        ]
+    );
+    let read =
+        async |user: &str, text: &str| files(user).read_text(&path(text), LineRange::ALL).await;
+    assert!(matches!(
+        read("ann", "/mnt/skills/custom/own/SKILL.md").await,
+        Ok(TextRead::Text { .. })
+    ));
+    assert!(
+        read("bob", "/mnt/skills/custom/own/SKILL.md")
+            .await
+            .unwrap_err()
+            .is_not_found(),
+        "it is ann's"
+    );
     assert!(read("ann", "/mnt/skills/public").await.is_err());
     let pattern = crate::sandbox::NamePattern::parse("**/*.md").unwrap();
-    let found = files("ann").glob(&path("/mnt/skills"), pattern, false, 10).await.unwrap().rows;
-    let all = ["custom/own", "public/office/sheets", "public/web"].map(|folder| format!("/mnt/skills/{folder}/SKILL.md"));
+    let found = files("ann")
+        .glob(&path("/mnt/skills"), pattern, false, 10)
+        .await
+        .unwrap()
+        .rows;
+    let all = ["custom/own", "public/office/sheets", "public/web"]
+        .map(|folder| format!("/mnt/skills/{folder}/SKILL.md"));
     assert_eq!(found, all);
     let query = crate::sandbox::LineQuery::parse("Does web", true, true, None).unwrap();
-    let lines = files("ann").grep(&path("/mnt/skills/public"), query, 10).await.unwrap().rows;
-    assert_eq!(lines, ["/mnt/skills/public/web/SKILL.md:3: description: Does web"]);
+    let lines = files("ann")
+        .grep(&path("/mnt/skills/public"), query, 10)
+        .await
+        .unwrap()
+        .rows;
+    assert_eq!(
+        lines,
+        ["/mnt/skills/public/web/SKILL.md:3: description: Does web"]
+    );
     place.skills.switch("ann", "web", false).await.unwrap();
-    assert!(read("ann", "/mnt/skills/public/web/SKILL.md").await.unwrap_err().is_not_found(), "what is off is not there");
+    assert!(
+        read("ann", "/mnt/skills/public/web/SKILL.md")
+            .await
+            .unwrap_err()
+            .is_not_found(),
+        "what is off is not there"
+    );
     for file in ["/mnt/skills/custom/own/SKILL.md", "/mnt/skills/new.md"] {
         assert!(VirtualPath::parse(file).is_err());
         let blocking = files("ann");
-        let refused = blocking.blocking().write_text(&path(file), "x", crate::sandbox::WriteMode::Replace).unwrap_err();
-        assert!(matches!(refused.fault(), Some(Fault::Unchangeable)), "{refused}");
+        let refused = blocking
+            .blocking()
+            .write_text(&path(file), "x", crate::sandbox::WriteMode::Replace)
+            .unwrap_err();
+        assert!(
+            matches!(refused.fault(), Some(Fault::Unchangeable)),
+            "{refused}"
+        );
         assert!(blocking.remove_file(&path(file)).await.is_err());
     }
 }
@@ -153,16 +296,23 @@ async fn an_archive_is_installed_whole_or_not_at_all() {
     let place = Place::new();
     let own = place.install("ann", "own").await.unwrap();
     assert!(own.is_editable() && own.folder.host.join("scripts/run.py").is_file());
-    assert!(matches!(place.install("ann", "own").await, Err(SkillError::Exists(_))));
+    assert!(matches!(
+        place.install("ann", "own").await,
+        Err(SkillError::Exists(_))
+    ));
     for (what, bytes) in hostile() {
         let refused = place.skills.install("ann", place.archive(&bytes)).await;
-        assert!(matches!(refused, Err(SkillError::Archive(_))), "{what}: {refused:?}");
+        assert!(
+            matches!(refused, Err(SkillError::Archive(_))),
+            "{what}: {refused:?}"
+        );
     }
     assert_eq!(place.names("ann").await, ["custom/own"]);
-    let mut left: Vec<String> = fs::read_dir(place.base.path().join("home/users/ann/skills/custom"))
-        .unwrap()
-        .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
-        .collect();
+    let mut left: Vec<String> =
+        fs::read_dir(place.base.path().join("home/users/ann/skills/custom"))
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
+            .collect();
     left.sort();
     assert_eq!(left, [".history", "own"]);
 }
@@ -184,24 +334,92 @@ async fn a_users_own_skill_is_edited_removed_and_brought_back() {
     let new = skill_text("own") + "More.\n";
     let (skill, text) = skills.edit("ann", "own", new.clone()).await.unwrap();
     assert_eq!((skill.name(), &text), ("own", &new));
-    for bad in ["no head".to_owned(), skill_text("other"), skill_text("own") + &"x".repeat(2 << 20)] {
-        assert!(matches!(skills.edit("ann", "own", bad).await, Err(SkillError::Frontmatter(_) | SkillError::Refused(_))));
+    for bad in [
+        "no head".to_owned(),
+        skill_text("other"),
+        skill_text("own") + &"x".repeat(2 << 20),
+    ] {
+        assert!(matches!(
+            skills.edit("ann", "own", bad).await,
+            Err(SkillError::Frontmatter(_) | SkillError::Refused(_))
+        ));
     }
-    for (user, name) in [("bob", "own"), ("ann", "web"), ("ann", "../own"), ("ann", ".history")] {
-        assert!(matches!(skills.edit(user, name, new.clone()).await, Err(SkillError::NotFound(_))), "{user} {name}");
-        assert!(matches!(skills.own(user, name).await, Err(SkillError::NotFound(_))), "{user} {name}");
-        assert!(matches!(skills.remove(user, name).await, Err(SkillError::NotFound(_))), "{user} {name}");
-        assert!(matches!(skills.roll_back(user, name, -1).await, Err(SkillError::NotFound(_))), "{user} {name}");
+    for (user, name) in [
+        ("bob", "own"),
+        ("ann", "web"),
+        ("ann", "../own"),
+        ("ann", ".history"),
+    ] {
+        assert!(
+            matches!(
+                skills.edit(user, name, new.clone()).await,
+                Err(SkillError::NotFound(_))
+            ),
+            "{user} {name}"
+        );
+        assert!(
+            matches!(skills.own(user, name).await, Err(SkillError::NotFound(_))),
+            "{user} {name}"
+        );
+        assert!(
+            matches!(
+                skills.remove(user, name).await,
+                Err(SkillError::NotFound(_))
+            ),
+            "{user} {name}"
+        );
+        assert!(
+            matches!(
+                skills.roll_back(user, name, -1).await,
+                Err(SkillError::NotFound(_))
+            ),
+            "{user} {name}"
+        );
     }
     skills.remove("ann", "own").await.unwrap();
     assert_eq!(place.names("ann").await, ["public/web"]);
-    assert_eq!(skills.roll_back("ann", "own", -1).await.unwrap().1, new, "what was removed comes back");
-    assert_eq!(skills.roll_back("ann", "own", 1).await.unwrap().1, skill_text("own"), "before the edit");
-    assert!(matches!(skills.roll_back("ann", "own", 0).await, Err(SkillError::Refused(_))), "nothing was before the installation");
-    assert!(matches!(skills.roll_back("ann", "own", i64::MIN).await, Err(SkillError::Refused(_))));
-    let actions: Vec<Revision> = skills.history("ann", "own").await.unwrap().into_iter().map(|entry| entry.action).collect();
-    assert_eq!(actions, [Revision::Install, Revision::HumanEdit, Revision::HumanDelete, Revision::Rollback, Revision::Rollback]);
-    assert!(matches!(skills.history("bob", "own").await, Err(SkillError::NotFound(_))));
+    assert_eq!(
+        skills.roll_back("ann", "own", -1).await.unwrap().1,
+        new,
+        "what was removed comes back"
+    );
+    assert_eq!(
+        skills.roll_back("ann", "own", 1).await.unwrap().1,
+        skill_text("own"),
+        "before the edit"
+    );
+    assert!(
+        matches!(
+            skills.roll_back("ann", "own", 0).await,
+            Err(SkillError::Refused(_))
+        ),
+        "nothing was before the installation"
+    );
+    assert!(matches!(
+        skills.roll_back("ann", "own", i64::MIN).await,
+        Err(SkillError::Refused(_))
+    ));
+    let actions: Vec<Revision> = skills
+        .history("ann", "own")
+        .await
+        .unwrap()
+        .into_iter()
+        .map(|entry| entry.action)
+        .collect();
+    assert_eq!(
+        actions,
+        [
+            Revision::Install,
+            Revision::HumanEdit,
+            Revision::HumanDelete,
+            Revision::Rollback,
+            Revision::Rollback
+        ]
+    );
+    assert!(matches!(
+        skills.history("bob", "own").await,
+        Err(SkillError::NotFound(_))
+    ));
 }
 
 #[tokio::test]

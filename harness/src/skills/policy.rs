@@ -5,7 +5,12 @@ use std::collections::BTreeSet;
 use super::skill::Skill;
 
 /// What is always allowed: without it no skill could be read.
-const ALWAYS: [&str; 4] = ["describe_skill", "read_file", "review_skill_package", "tool_search"];
+const ALWAYS: [&str; 4] = [
+    "describe_skill",
+    "read_file",
+    "review_skill_package",
+    "tool_search",
+];
 
 /// The tools that the skills at work leave.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -61,9 +66,21 @@ mod tests {
     use crate::skills::frontmatter::Frontmatter;
 
     fn skill(tools: Option<&[&str]>) -> Skill {
-        let allowed_tools = tools.map(|tools| tools.iter().map(|tool| (*tool).to_owned()).collect());
-        let folder = ShelvedFolder { path: RelativePath::parse("public/x").unwrap(), host: "/x".into() };
-        Skill { head: Frontmatter { allowed_tools, ..Frontmatter::default() }, category: Category::Public, enabled: true, folder }
+        let allowed_tools =
+            tools.map(|tools| tools.iter().map(|tool| (*tool).to_owned()).collect());
+        let folder = ShelvedFolder {
+            path: RelativePath::parse("public/x").unwrap(),
+            host: "/x".into(),
+        };
+        Skill {
+            head: Frontmatter {
+                allowed_tools,
+                ..Frontmatter::default()
+            },
+            category: Category::Public,
+            enabled: true,
+            folder,
+        }
     }
 
     #[test]

@@ -41,7 +41,11 @@ pub(super) struct Found {
 
 impl Scanner {
     pub(super) fn new() -> Self {
-        Self { resolver: Resolver::detect(), known: Mutex::default(), told: Mutex::default() }
+        Self {
+            resolver: Resolver::detect(),
+            known: Mutex::default(),
+            told: Mutex::default(),
+        }
     }
 
     /// Reads everything anew next time.
@@ -52,8 +56,8 @@ impl Scanner {
 
     /// The whole text of a skill's file; nothing when it is gone.
     pub(super) fn text(&self, folder: &Path) -> Result<Option<String>, Fault> {
-        let file =
-            SafeDir::open_trusted(folder, self.resolver).and_then(|folder| folder.open_read(&RelativePath::of_plain_names(&[SKILL_FILE])));
+        let file = SafeDir::open_trusted(folder, self.resolver)
+            .and_then(|folder| folder.open_read(&RelativePath::of_plain_names(&[SKILL_FILE])));
         match file {
             Err(Fault::NotFound | Fault::NotDirectory) => Ok(None),
             opened => read_text(opened?.0).map(Some),
@@ -69,19 +73,37 @@ impl Scanner {
         };
         let mut found = Vec::new();
         let mut left = MOST_ENTRIES;
-        self.look(&start, root, &RelativePath::default(), &mut left, &mut found)?;
+        self.look(
+            &start,
+            root,
+            &RelativePath::default(),
+            &mut left,
+            &mut found,
+        )?;
         Ok(found)
     }
 
-    fn look(&self, folder: &SafeDir, root: &Path, way: &RelativePath, left: &mut usize, found: &mut Vec<Found>) -> Result<(), Fault> {
+    fn look(
+        &self,
+        folder: &SafeDir,
+        root: &Path,
+        way: &RelativePath,
+        left: &mut usize,
+        found: &mut Vec<Found>,
+    ) -> Result<(), Fault> {
         let (mut entries, more) = folder.entries(*left)?;
         *left -= entries.len();
         if more {
             tracing::warn!(root = %root.display(), "there is more beneath this folder than is looked through for skills");
         }
         entries.sort_unstable_by(|a, b| a.name.cmp(&b.name));
-        for entry in entries.into_iter().filter(|entry| entry.kind == NodeKind::Directory) {
-            let Ok(name) = entry.name.to_str() else { continue };
+        for entry in entries
+            .into_iter()
+            .filter(|entry| entry.kind == NodeKind::Directory)
+        {
+            let Ok(name) = entry.name.to_str() else {
+                continue;
+            };
             if name.starts_with('.') {
                 continue;
             }
@@ -115,11 +137,16 @@ impl Scanner {
         match folder.open_read(&RelativePath::of_plain_names(&[SKILL_FILE])) {
             Ok((file, facts)) => {
                 if let Some(head) = self.head(&root.join(way.as_str()), file, &facts) {
-                    found.push(Found { way: way.clone(), head });
+                    found.push(Found {
+                        way: way.clone(),
+                        head,
+                    });
                 }
                 Ok(())
             }
-            Err(Fault::NotFound) if way.components().count() < DEEPEST && *left > 0 => self.look(&folder, root, way, left, found),
+            Err(Fault::NotFound) if way.components().count() < DEEPEST && *left > 0 => {
+                self.look(&folder, root, way, left, found)
+            }
             Err(Fault::NotFound) => Ok(()),
             Err(fault) => Err(fault),
         }
@@ -132,7 +159,11 @@ impl Scanner {
         {
             return head.clone();
         }
-        let head = read_head(file).inspect_err(|why| tracing::warn!(skill = %folder.display(), why, "this skill is left out")).ok();
+        let head = read_head(file)
+            .inspect_err(
+                |why| tracing::warn!(skill = %folder.display(), why, "this skill is left out"),
+            )
+            .ok();
         let mut known = self.known.lock();
         if known.len() >= MOST_KNOWN {
             known.clear();
@@ -152,7 +183,10 @@ fn read_text(file: impl Read) -> Result<String, Fault> {
     // The file may grow while it is read.
     file.take(LONGEST_SKILL_FILE + 1).read_to_end(&mut bytes)?;
     match bytes.len() as u64 {
-        bytes if bytes > LONGEST_SKILL_FILE => Err(Fault::TooLarge { bytes, limit: LONGEST_SKILL_FILE }),
+        bytes if bytes > LONGEST_SKILL_FILE => Err(Fault::TooLarge {
+            bytes,
+            limit: LONGEST_SKILL_FILE,
+        }),
         _ => String::from_utf8(bytes).map_err(|_| Fault::NotUtf8),
     }
 }

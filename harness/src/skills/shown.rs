@@ -43,7 +43,9 @@ pub struct SkillList {
 
 impl<'a> FromIterator<&'a Skill> for SkillList {
     fn from_iter<T: IntoIterator<Item = &'a Skill>>(skills: T) -> Self {
-        Self { skills: skills.into_iter().map(SkillView::from).collect() }
+        Self {
+            skills: skills.into_iter().map(SkillView::from).collect(),
+        }
     }
 }
 
@@ -61,6 +63,10 @@ pub struct SkillInstalled {
 impl From<&Skill> for SkillInstalled {
     fn from(skill: &Skill) -> Self {
         let skill_name = skill.name().to_owned();
-        Self { success: true, message: format!("Skill '{skill_name}' installed successfully"), skill_name }
+        Self {
+            success: true,
+            message: format!("Skill '{skill_name}' installed successfully"),
+            skill_name,
+        }
     }
 }

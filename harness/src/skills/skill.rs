@@ -93,7 +93,13 @@ impl SkillChoice {
     /// Those of them that are among `names`, too; all of them when there are no names.
     pub fn among(&self, names: Option<&[String]>) -> Self {
         match names {
-            Some(names) => Self::Only(names.iter().filter(|name| self.has(name)).cloned().collect()),
+            Some(names) => Self::Only(
+                names
+                    .iter()
+                    .filter(|name| self.has(name))
+                    .cloned()
+                    .collect(),
+            ),
             None => self.clone(),
         }
     }
@@ -102,6 +108,10 @@ impl SkillChoice {
 /// Whether a text can be the name of a skill that a user brings along: small letters, digits and single hyphens between them.
 pub fn is_skill_name(text: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-    let hyphens_stand_between = !text.starts_with('-') && !text.ends_with('-') && !text.contains("--");
-    !text.is_empty() && text.len() <= MAX_NAME_CHARS && text.bytes().all(is_plain) && hyphens_stand_between
+    let hyphens_stand_between =
+        !text.starts_with('-') && !text.ends_with('-') && !text.contains("--");
+    !text.is_empty()
+        && text.len() <= MAX_NAME_CHARS
+        && text.bytes().all(is_plain)
+        && hyphens_stand_between
 }

@@ -37,19 +37,31 @@ impl MessageChanges {
 ///
 /// # Errors
 /// [`StateError::UnknownMessage`] when a marker names an id that is neither held nor incoming before it.
-pub(super) fn plan(held: &[Message], mut incoming: Vec<Message>, ids: &dyn IdSource) -> Result<MessageChanges, StateError> {
-    let after_clear = incoming.iter().rposition(is_remove_all).map_or(0, |at| at + 1);
+pub(super) fn plan(
+    held: &[Message],
+    mut incoming: Vec<Message>,
+    ids: &dyn IdSource,
+) -> Result<MessageChanges, StateError> {
+    let after_clear = incoming
+        .iter()
+        .rposition(is_remove_all)
+        .map_or(0, |at| at + 1);
     let clears = after_clear > 0;
     let held = if clears { &[] } else { held };
     incoming.drain(..after_clear);
     let mut positions = Positions::new(held, incoming.len());
-    let mut changes = MessageChanges { clears, ..MessageChanges::default() };
+    let mut changes = MessageChanges {
+        clears,
+        ..MessageChanges::default()
+    };
     let mut len = held.len();
     for message in incoming {
         let id = message.id.clone().unwrap_or_else(|| ids.message_id());
         let at = positions.of(&id);
         if matches!(message.kind, MessageKind::Remove) {
-            changes.removed.insert(at.ok_or(StateError::UnknownMessage(id))?);
+            changes
+                .removed
+                .insert(at.ok_or(StateError::UnknownMessage(id))?);
             continue;
         }
         let at = at.unwrap_or_else(|| {
@@ -58,7 +70,11 @@ pub(super) fn plan(held: &[Message], mut incoming: Vec<Message>, ids: &dyn IdSou
             len - 1
         });
         changes.removed.remove(&at);
-        let message = if message.id.is_some() { message } else { message.with(|body| body.id = Some(id)) };
+        let message = if message.id.is_some() {
+            message
+        } else {
+            message.with(|body| body.id = Some(id))
+        };
         changes.writes.push((at, message));
     }
     changes.written_len = len;
@@ -76,13 +92,29 @@ pub(super) struct Positions<'a> {
 impl<'a> Positions<'a> {
     pub(super) fn new(held: &'a [Message], lookups: usize) -> Self {
         let scans = lookups <= MAX_SCANNED;
-        let indexed = if scans { HashMap::new() } else { index_by_id(held) };
-        Self { scanned: if scans { held } else { &[] }, indexed, appended: HashMap::new() }
+        let indexed = if scans {
+            HashMap::new()
+        } else {
+            index_by_id(held)
+        };
+        Self {
+            scanned: if scans { held } else { &[] },
+            indexed,
+            appended: HashMap::new(),
+        }
     }
 
     pub(super) fn of(&self, id: &str) -> Option<usize> {
-        let appended = self.appended.get(id).or_else(|| self.indexed.get(id)).copied();
-        appended.or_else(|| self.scanned.iter().rposition(|held| held.id.as_deref() == Some(id)))
+        let appended = self
+            .appended
+            .get(id)
+            .or_else(|| self.indexed.get(id))
+            .copied();
+        appended.or_else(|| {
+            self.scanned
+                .iter()
+                .rposition(|held| held.id.as_deref() == Some(id))
+        })
     }
 
     fn append(&mut self, id: String, at: usize) {
@@ -92,7 +124,11 @@ impl<'a> Positions<'a> {
 
 /// Maps each id to its last position.
 pub(super) fn index_by_id(messages: &[Message]) -> HashMap<&str, usize> {
-    messages.iter().enumerate().filter_map(|(at, message)| Some((message.id.as_deref()?, at))).collect()
+    messages
+        .iter()
+        .enumerate()
+        .filter_map(|(at, message)| Some((message.id.as_deref()?, at)))
+        .collect()
 }
 
 fn is_remove_all(message: &Message) -> bool {

@@ -13,8 +13,14 @@ fn human(id: &str, text: &str) -> Message {
 }
 
 /// Reduces as the rule is stated, one message after the other, without an index.
-fn reduced_plainly(mut held: Vec<Message>, incoming: &[Message]) -> Result<Vec<Message>, StateError> {
-    let after_clear = incoming.iter().rposition(is_remove_all).map_or(0, |at| at + 1);
+fn reduced_plainly(
+    mut held: Vec<Message>,
+    incoming: &[Message],
+) -> Result<Vec<Message>, StateError> {
+    let after_clear = incoming
+        .iter()
+        .rposition(is_remove_all)
+        .map_or(0, |at| at + 1);
     if after_clear > 0 {
         held.clear();
     }
@@ -22,7 +28,9 @@ fn reduced_plainly(mut held: Vec<Message>, incoming: &[Message]) -> Result<Vec<M
     for message in &incoming[after_clear..] {
         let at = held.iter().position(|held| held.id == message.id);
         match (&message.kind, at) {
-            (MessageKind::Remove, None) => return Err(StateError::UnknownMessage(message.id.clone().unwrap())),
+            (MessageKind::Remove, None) => {
+                return Err(StateError::UnknownMessage(message.id.clone().unwrap()));
+            }
             (MessageKind::Remove, Some(_)) => removed.push(message),
             (_, at) => {
                 removed.retain(|gone| gone.id != message.id);
@@ -74,23 +82,50 @@ proptest! {
 fn long_lists_reduce_in_linear_time() {
     let count = 200_000;
     let ids = SeededIds::new(1);
-    let named = |text: &str| (0..count).map(|n| human(&n.to_string(), text)).collect::<Vec<_>>();
+    let named = |text: &str| {
+        (0..count)
+            .map(|n| human(&n.to_string(), text))
+            .collect::<Vec<_>>()
+    };
     let mut state = ThreadState::default();
-    state.apply(StateUpdate::messages(named("one")), &ids).unwrap();
-    state.apply(StateUpdate::messages(named("two")), &ids).unwrap();
+    state
+        .apply(StateUpdate::messages(named("one")), &ids)
+        .unwrap();
+    state
+        .apply(StateUpdate::messages(named("two")), &ids)
+        .unwrap();
     state.set_log_places(1..);
     let earlier = state.clone();
-    let every_second = (0..count).step_by(2).map(|n| Message::remove(n.to_string()));
-    state.apply(StateUpdate::messages(every_second), &ids).unwrap();
+    let every_second = (0..count)
+        .step_by(2)
+        .map(|n| Message::remove(n.to_string()));
+    state
+        .apply(StateUpdate::messages(every_second), &ids)
+        .unwrap();
     let mut copy = ThreadState::default();
-    copy.apply(StateUpdate::messages(state.messages().to_vec()), &ids).unwrap();
+    copy.apply(StateUpdate::messages(state.messages().to_vec()), &ids)
+        .unwrap();
     copy.keep_log_places(&earlier);
-    assert_eq!((copy.messages().len(), copy.log_places().last()), (count / 2, Some(&Some(200_000))));
-    let answers = (0..count).map(|n| StateUpdate::messages([human(&format!("answer {n}"), "three")])).collect();
+    assert_eq!(
+        (copy.messages().len(), copy.log_places().last()),
+        (count / 2, Some(&Some(200_000)))
+    );
+    let answers = (0..count)
+        .map(|n| StateUpdate::messages([human(&format!("answer {n}"), "three")]))
+        .collect();
     copy.apply_parallel(answers, &ids).unwrap();
     assert_eq!(copy.messages().len(), count / 2 + count);
-    let artifacts: Vec<String> = (0..count).map(|n| format!("/mnt/user-data/outputs/{n}")).collect();
-    state.apply(StateUpdate::channel("artifacts", json!(artifacts)), &ids).unwrap();
-    state.apply(StateUpdate::channel("artifacts", json!(artifacts)), &ids).unwrap();
-    assert_eq!(state.channel("artifacts").unwrap().as_array().map(Vec::len), Some(count));
+    let artifacts: Vec<String> = (0..count)
+        .map(|n| format!("/mnt/user-data/outputs/{n}"))
+        .collect();
+    state
+        .apply(StateUpdate::channel("artifacts", json!(artifacts)), &ids)
+        .unwrap();
+    state
+        .apply(StateUpdate::channel("artifacts", json!(artifacts)), &ids)
+        .unwrap();
+    assert_eq!(
+        state.channel("artifacts").unwrap().as_array().map(Vec::len),
+        Some(count)
+    );
 }

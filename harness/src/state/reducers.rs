@@ -40,7 +40,10 @@ pub const CHANNELS: &[(&str, Reducer)] = &[
 
 /// The rule of `channel`, if it is known.
 pub fn reducer_of(channel: &str) -> Option<Reducer> {
-    CHANNELS.iter().find(|(name, _)| *name == channel).map(|(_, reducer)| *reducer)
+    CHANNELS
+        .iter()
+        .find(|(name, _)| *name == channel)
+        .map(|(_, reducer)| *reducer)
 }
 
 /// Why an update cannot be reduced.
@@ -83,9 +86,17 @@ pub enum StateError {
 }
 
 /// The new value of `channel`; `None` means the channel is left without one.
-pub(super) fn reduce(channel: &str, held: Option<Value>, new: Value) -> Result<Option<Value>, StateError> {
-    let reducer = reducer_of(channel).ok_or_else(|| StateError::UnknownChannel(channel.to_owned()))?;
-    let wrong = |expected| StateError::WrongShape { channel: channel.to_owned(), expected };
+pub(super) fn reduce(
+    channel: &str,
+    held: Option<Value>,
+    new: Value,
+) -> Result<Option<Value>, StateError> {
+    let reducer =
+        reducer_of(channel).ok_or_else(|| StateError::UnknownChannel(channel.to_owned()))?;
+    let wrong = |expected| StateError::WrongShape {
+        channel: channel.to_owned(),
+        expected,
+    };
     match (reducer, new) {
         (Reducer::LastWrite, Value::Null) => Ok(None),
         (Reducer::LastWrite, new) => Ok(Some(new)),
@@ -109,7 +120,10 @@ fn union(held: Option<Value>, items: Vec<Value>) -> Value {
     };
     // A held list stays as it is, even where an older version left a value in it twice.
     let mut known: HashSet<Value> = held.iter().cloned().collect();
-    let new = items.into_iter().filter(|item| known.insert(item.clone())).collect::<Vec<_>>();
+    let new = items
+        .into_iter()
+        .filter(|item| known.insert(item.clone()))
+        .collect::<Vec<_>>();
     Value::Array(held.into_iter().chain(new).collect())
 }
 
@@ -126,7 +140,9 @@ fn merge(held: Option<Value>, entries: Map<String, Value>) -> Value {
 }
 
 fn promoted(held: Option<Value>, mut entry: Map<String, Value>) -> Value {
-    let Some(Value::Object(mut held)) = held else { return Value::Object(entry) };
+    let Some(Value::Object(mut held)) = held else {
+        return Value::Object(entry);
+    };
     if entry.is_empty() || entry.get("catalog_hash") != held.get("catalog_hash") {
         return Value::Object(if entry.is_empty() { held } else { entry });
     }
@@ -139,8 +155,16 @@ fn promoted(held: Option<Value>, mut entry: Map<String, Value>) -> Value {
     Value::Object(held)
 }
 
-fn same_sandbox(held: Option<Value>, entry: Map<String, Value>) -> Result<Option<Value>, StateError> {
-    let id = |value: &Value| value.get("sandbox_id").and_then(Value::as_str).map(str::to_owned);
+fn same_sandbox(
+    held: Option<Value>,
+    entry: Map<String, Value>,
+) -> Result<Option<Value>, StateError> {
+    let id = |value: &Value| {
+        value
+            .get("sandbox_id")
+            .and_then(Value::as_str)
+            .map(str::to_owned)
+    };
     let new = Value::Object(entry);
     match (held.as_ref().and_then(id), id(&new)) {
         (Some(held), Some(new)) if held != new => Err(StateError::SandboxConflict { held, new }),

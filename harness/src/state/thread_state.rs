@@ -32,9 +32,19 @@ impl PartialEq for ThreadState {
 
 impl ThreadState {
     /// A state as a store read it: every message with its place in the log.
-    pub fn restored(messages: impl IntoIterator<Item = (u64, Message)>, channels: IndexMap<String, Value>) -> Self {
-        let (log_places, messages) = messages.into_iter().map(|(place, message)| (Some(place), message)).unzip();
-        Self { messages, log_places, channels }
+    pub fn restored(
+        messages: impl IntoIterator<Item = (u64, Message)>,
+        channels: IndexMap<String, Value>,
+    ) -> Self {
+        let (log_places, messages) = messages
+            .into_iter()
+            .map(|(place, message)| (Some(place), message))
+            .unzip();
+        Self {
+            messages,
+            log_places,
+            channels,
+        }
     }
 
     /// The messages in order.
@@ -66,18 +76,29 @@ impl ThreadState {
             let held = match earlier.messages.get(at) {
                 Some(held) if held.id == message.id => Some(at),
                 _ => {
-                    let index = index.get_or_insert_with(|| message_reducer::index_by_id(&earlier.messages));
+                    let index = index
+                        .get_or_insert_with(|| message_reducer::index_by_id(&earlier.messages));
                     message.id.as_deref().and_then(|id| index.get(id).copied())
                 }
             };
-            *place = held.filter(|&held| earlier.messages[held] == *message).and_then(|held| earlier.log_places[held]);
+            *place = held
+                .filter(|&held| earlier.messages[held] == *message)
+                .and_then(|held| earlier.log_places[held]);
         }
     }
 
     /// Filters `messages` by ids that no message of the state has.
-    pub fn without_known<'a>(&'a self, messages: &'a [Message]) -> impl Iterator<Item = &'a Message> {
+    pub fn without_known<'a>(
+        &'a self,
+        messages: &'a [Message],
+    ) -> impl Iterator<Item = &'a Message> {
         let positions = Positions::new(&self.messages, messages.len());
-        messages.iter().filter(move |message| message.id.as_deref().is_none_or(|id| positions.of(id).is_none()))
+        messages.iter().filter(move |message| {
+            message
+                .id
+                .as_deref()
+                .is_none_or(|id| positions.of(id).is_none())
+        })
     }
 
     /// Replaces the last message, which keeps its id. Without a message there is nothing to replace.
@@ -105,7 +126,9 @@ impl ThreadState {
 
     /// The thread's title, when it has a non-empty one.
     pub fn title(&self) -> Option<&str> {
-        self.channel("title").and_then(Value::as_str).filter(|title| !title.is_empty())
+        self.channel("title")
+            .and_then(Value::as_str)
+            .filter(|title| !title.is_empty())
     }
 
     /// Reduces one update. On an error the state is unchanged.
@@ -114,7 +137,12 @@ impl ThreadState {
     }
 
     /// Reduces one update that must not make the list grow beyond `max_messages`. On an error the state is unchanged.
-    pub fn apply_within(&mut self, update: StateUpdate, max_messages: usize, ids: &dyn IdSource) -> Result<(), StateError> {
+    pub fn apply_within(
+        &mut self,
+        update: StateUpdate,
+        max_messages: usize,
+        ids: &dyn IdSource,
+    ) -> Result<(), StateError> {
         let StateUpdate { messages, channels } = update;
         let mut reduced = Vec::with_capacity(channels.len());
         for (name, value) in channels {
@@ -123,7 +151,10 @@ impl ThreadState {
         }
         let changes = message_reducer::plan(&self.messages, messages, ids)?;
         if changes.len() > max_messages.max(self.messages.len()) {
-            return Err(StateError::TooManyMessages { count: changes.len(), limit: max_messages });
+            return Err(StateError::TooManyMessages {
+                count: changes.len(),
+                limit: max_messages,
+            });
         }
         for (name, value) in reduced {
             // A channel that is written moves to the end of the map.
@@ -137,9 +168,15 @@ impl ThreadState {
     }
 
     /// Reduces the updates of tasks that ran side by side, in call order. On an error the state is unchanged.
-    pub fn apply_parallel(&mut self, mut updates: Vec<StateUpdate>, ids: &dyn IdSource) -> Result<(), StateError> {
+    pub fn apply_parallel(
+        &mut self,
+        mut updates: Vec<StateUpdate>,
+        ids: &dyn IdSource,
+    ) -> Result<(), StateError> {
         if updates.len() <= 1 {
-            return updates.pop().map_or(Ok(()), |update| self.apply(update, ids));
+            return updates
+                .pop()
+                .map_or(Ok(()), |update| self.apply(update, ids));
         }
         let mut written: HashSet<&str> = HashSet::new();
         for name in updates.iter().flat_map(|update| update.channels.keys()) {
@@ -147,7 +184,12 @@ impl ThreadState {
                 return Err(StateError::ParallelWrites(name.clone()));
             }
         }
-        let removes = |update: &StateUpdate| update.messages.iter().any(|message| matches!(message.kind, MessageKind::Remove));
+        let removes = |update: &StateUpdate| {
+            update
+                .messages
+                .iter()
+                .any(|message| matches!(message.kind, MessageKind::Remove))
+        };
         let joins = !updates.iter().any(removes);
         let mut next = self.clone();
         let mut messages = Vec::new();
@@ -164,7 +206,12 @@ impl ThreadState {
     }
 
     fn change_messages(&mut self, changes: MessageChanges) {
-        let MessageChanges { clears, writes, removed, .. } = changes;
+        let MessageChanges {
+            clears,
+            writes,
+            removed,
+            ..
+        } = changes;
         if clears {
             self.messages.clear();
             self.log_places.clear();
@@ -215,7 +262,11 @@ impl<'de> Deserialize<'de> for ThreadState {
             channels: IndexMap<String, Value>,
         }
         let Fields { messages, channels } = Fields::deserialize(deserializer)?;
-        Ok(Self { log_places: vec![None; messages.len()], messages, channels })
+        Ok(Self {
+            log_places: vec![None; messages.len()],
+            messages,
+            channels,
+        })
     }
 }
 

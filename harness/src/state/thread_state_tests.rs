@@ -15,7 +15,17 @@ fn stored(messages: &[Message]) -> ThreadState {
 }
 
 fn shown(state: &ThreadState) -> Vec<String> {
-    state.messages().iter().map(|message| format!("{}={}", message.id.as_deref().unwrap_or("?"), message.content.text())).collect()
+    state
+        .messages()
+        .iter()
+        .map(|message| {
+            format!(
+                "{}={}",
+                message.id.as_deref().unwrap_or("?"),
+                message.content.text()
+            )
+        })
+        .collect()
 }
 
 fn apply(state: &mut ThreadState, update: StateUpdate) -> Result<(), StateError> {
@@ -25,15 +35,38 @@ fn apply(state: &mut ThreadState, update: StateUpdate) -> Result<(), StateError>
 #[test]
 fn messages_append_replace_by_id_and_are_removed() {
     let mut state = stored(&[human("a", "1"), human("b", "2")]);
-    apply(&mut state, StateUpdate::messages([human("a", "one"), human("c", "3")])).unwrap();
+    apply(
+        &mut state,
+        StateUpdate::messages([human("a", "one"), human("c", "3")]),
+    )
+    .unwrap();
     assert_eq!(shown(&state), ["a=one", "b=2", "c=3"]);
     assert_eq!(state.log_places(), [None, Some(2), None]);
-    apply(&mut state, StateUpdate::messages([Message::remove("b"), Message::remove("c"), human("c", "again")])).unwrap();
+    apply(
+        &mut state,
+        StateUpdate::messages([
+            Message::remove("b"),
+            Message::remove("c"),
+            human("c", "again"),
+        ]),
+    )
+    .unwrap();
     assert_eq!(shown(&state), ["a=one", "c=again"]);
     let before = state.clone();
-    assert_eq!(apply(&mut state, StateUpdate::messages([Message::remove("x")])), Err(StateError::UnknownMessage("x".to_owned())));
+    assert_eq!(
+        apply(&mut state, StateUpdate::messages([Message::remove("x")])),
+        Err(StateError::UnknownMessage("x".to_owned()))
+    );
     assert_eq!(state, before);
-    apply(&mut state, StateUpdate::messages([human("d", "lost"), Message::remove(REMOVE_ALL), human("e", "kept")])).unwrap();
+    apply(
+        &mut state,
+        StateUpdate::messages([
+            human("d", "lost"),
+            Message::remove(REMOVE_ALL),
+            human("e", "kept"),
+        ]),
+    )
+    .unwrap();
     assert_eq!(shown(&state), ["e=kept"]);
 }
 
@@ -50,26 +83,48 @@ fn each_channel_follows_its_own_rule() {
         ("todos", json!([1]), json!([1])),
         ("todos", json!(null), json!([1])),
         ("todos", json!([]), json!([])),
-        ("sandbox", json!({"sandbox_id": "s"}), json!({"sandbox_id": "s"})),
+        (
+            "sandbox",
+            json!({"sandbox_id": "s"}),
+            json!({"sandbox_id": "s"}),
+        ),
         ("sandbox", json!(null), json!({"sandbox_id": "s"})),
         ("title", json!("t"), json!("t")),
     ] {
         apply(&mut state, StateUpdate::channel(channel, write.clone())).unwrap();
-        assert_eq!(state.channel(channel), Some(&held), "{channel} after {write}");
+        assert_eq!(
+            state.channel(channel),
+            Some(&held),
+            "{channel} after {write}"
+        );
     }
     let other = StateUpdate::channel("sandbox", json!({"sandbox_id": "t"}));
-    assert!(matches!(apply(&mut state, other), Err(StateError::SandboxConflict { .. })));
-    assert!(matches!(apply(&mut state, StateUpdate::channel("x", json!(1))), Err(StateError::UnknownChannel(_))));
+    assert!(matches!(
+        apply(&mut state, other),
+        Err(StateError::SandboxConflict { .. })
+    ));
+    assert!(matches!(
+        apply(&mut state, StateUpdate::channel("x", json!(1))),
+        Err(StateError::UnknownChannel(_))
+    ));
 }
 
 #[test]
 fn a_copy_learns_what_was_stored_meanwhile() {
     let saved = stored(&[human("a", "1"), human("b", "2")]);
     let mut copy = ThreadState::default();
-    apply(&mut copy, StateUpdate::messages([human("a", "1"), human("b", "changed"), human("c", "3")])).unwrap();
+    apply(
+        &mut copy,
+        StateUpdate::messages([human("a", "1"), human("b", "changed"), human("c", "3")]),
+    )
+    .unwrap();
     copy.keep_log_places(&saved);
     assert_eq!(copy.log_places(), [Some(1), None, None]);
-    apply(&mut copy, StateUpdate::messages([Message::remove("a"), human("b", "2")])).unwrap();
+    apply(
+        &mut copy,
+        StateUpdate::messages([Message::remove("a"), human("b", "2")]),
+    )
+    .unwrap();
     copy.keep_log_places(&saved);
     assert_eq!(copy.log_places(), [Some(2), None]);
 }

@@ -21,7 +21,10 @@ pub struct StateUpdate {
 impl StateUpdate {
     /// An update that adds messages.
     pub fn messages(messages: impl IntoIterator<Item = Message>) -> Self {
-        Self { messages: messages.into_iter().collect(), channels: IndexMap::new() }
+        Self {
+            messages: messages.into_iter().collect(),
+            channels: IndexMap::new(),
+        }
     }
 
     /// An update of one channel.

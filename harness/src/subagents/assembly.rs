@@ -13,8 +13,8 @@ use crate::agents::lead::{AgentSkills, Guards, deferred_tools};
 use crate::config::{SummarizationConfig, ToolSearchConfig};
 use crate::middlewares::summarization::Compactor;
 use crate::middlewares::{
-    DanglingToolCallMiddleware, LlmErrorMiddleware, Middleware, SkillsMiddleware, SummarizationMiddleware, ThreadDataMiddleware,
-    ToolErrorMiddleware, ViewImageMiddleware, order,
+    DanglingToolCallMiddleware, LlmErrorMiddleware, Middleware, SkillsMiddleware,
+    SummarizationMiddleware, ThreadDataMiddleware, ToolErrorMiddleware, ViewImageMiddleware, order,
 };
 use crate::models::{AsideModels, ChatModel};
 use crate::sandbox::FileHome;
@@ -55,7 +55,13 @@ pub struct CrewSpec<'a> {
 /// The crew of these kinds. Kinds that cannot work here are left out.
 pub fn crew_for(kinds: impl IntoIterator<Item = SubagentKind>, spec: &CrewSpec<'_>) -> Crew {
     let usable = |kind: &SubagentKind| kind.name != BASH || spec.tools.get("bash").is_some();
-    Crew::new(kinds.into_iter().filter(usable).filter_map(|kind| spec.member(kind)), spec.room.clone())
+    Crew::new(
+        kinds
+            .into_iter()
+            .filter(usable)
+            .filter_map(|kind| spec.member(kind)),
+        spec.room.clone(),
+    )
 }
 
 impl CrewSpec<'_> {
@@ -66,19 +72,36 @@ impl CrewSpec<'_> {
         let tools = self.tools_of(&kind, skills.as_ref(), model.info().supports_vision);
         let told = skills.as_ref().filter(|_| tools.get("read_file").is_some());
         let told = told.and_then(|(_, own)| own.section(tools.get(DESCRIBE_SKILL).is_some()));
-        let AsideModels { breakers, retry, .. } = &self.models;
+        let AsideModels {
+            breakers, retry, ..
+        } = &self.models;
         let own = prompt::system_prompt(&kind, told.as_deref(), self.files.is_some());
-        let deferred = tools.deferred().map(|deferred| deferred_tools(&deferred.names().collect::<Vec<_>>()));
+        let deferred = tools
+            .deferred()
+            .map(|deferred| deferred_tools(&deferred.names().collect::<Vec<_>>()));
         let agent = AgentBuilder::new(model)
             .name(&kind.name)
             .caller(task::caller(&kind.name))
-            .system_prompt([own].into_iter().chain(deferred).collect::<Vec<_>>().join("\n\n"))
+            .system_prompt(
+                [own]
+                    .into_iter()
+                    .chain(deferred)
+                    .collect::<Vec<_>>()
+                    .join("\n\n"),
+            )
             .model_settings(ModelSettings::default())
-            .patience(Patience { policy: *retry, breaker: Some(breakers.of(&name)) })
+            .patience(Patience {
+                policy: *retry,
+                breaker: Some(breakers.of(&name)),
+            })
             .middlewares(self.middlewares_of(&kind, skills, &name, &tools))
             .tools(tools)
             .build();
-        Some(Member { kind, agent, model: name })
+        Some(Member {
+            kind,
+            agent,
+            model: name,
+        })
     }
 
     /// The kind's own model, or the lead agent's where it has none that is configured.
@@ -97,19 +120,31 @@ impl CrewSpec<'_> {
 
     /// Of the lead agent's skills those that the kind may use.
     fn skills_of(&self, kind: &SubagentKind) -> Option<(Skills, AgentSkills)> {
-        self.skills.map(|(all, leads)| (all.clone(), leads.among(kind.skills.as_deref())))
+        self.skills
+            .map(|(all, leads)| (all.clone(), leads.among(kind.skills.as_deref())))
     }
 
-    fn tools_of(&self, kind: &SubagentKind, skills: Option<&(Skills, AgentSkills)>, sees: bool) -> ToolRegistry {
+    fn tools_of(
+        &self,
+        kind: &SubagentKind,
+        skills: Option<&(Skills, AgentSkills)>,
+        sees: bool,
+    ) -> ToolRegistry {
         let mut tools = self.tools.clone();
-        if let Some((skills, own)) = skills.filter(|(_, own)| self.defers_skills && !own.is_empty()) {
-            tools.add(erase(DescribeSkill { skills: skills.clone(), choice: own.choice().clone() }));
+        if let Some((skills, own)) = skills.filter(|(_, own)| self.defers_skills && !own.is_empty())
+        {
+            tools.add(erase(DescribeSkill {
+                skills: skills.clone(),
+                choice: own.choice().clone(),
+            }));
         }
         if let Some(home) = self.files.filter(|_| sees) {
             tools.add(erase(ViewImage { home: home.clone() }));
         }
         tools.retain(|tool| kind.may_use(tool));
-        add_live(&mut tools, self.live, self.tool_search, |tool| kind.may_use(tool));
+        add_live(&mut tools, self.live, self.tool_search, |tool| {
+            kind.may_use(tool)
+        });
         tools
     }
 
@@ -130,13 +165,20 @@ impl CrewSpec<'_> {
             all.push(Arc::new(ViewImageMiddleware::new(files.clone())));
         }
         if let Some((skills, own)) = skills {
-            all.push(Arc::new(SkillsMiddleware::new(skills, own.choice().clone())));
+            all.push(Arc::new(SkillsMiddleware::new(
+                skills,
+                own.choice().clone(),
+            )));
         }
         if self.summarization.enabled {
             let compactor = Compactor::new(self.summarization, self.models.clone(), Some(model));
             all.push(Arc::new(SummarizationMiddleware::new(compactor)));
         }
-        all.extend(self.guards.of_subagent(&kind.budget).middlewares(tools, self.files));
+        all.extend(
+            self.guards
+                .of_subagent(&kind.budget)
+                .middlewares(tools, self.files),
+        );
         all.extend(self.middlewares.iter().cloned());
         order::ordered(all)
     }

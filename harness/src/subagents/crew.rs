@@ -30,7 +30,13 @@ pub struct Crew {
 impl Crew {
     /// These members, as many of which work at a time as there is room for.
     pub fn new(members: impl IntoIterator<Item = Member>, room: Arc<Semaphore>) -> Self {
-        Self { members: members.into_iter().map(|member| (member.kind.name.clone(), member)).collect(), room }
+        Self {
+            members: members
+                .into_iter()
+                .map(|member| (member.kind.name.clone(), member))
+                .collect(),
+            room,
+        }
     }
 
     /// The member of this kind.

@@ -37,17 +37,36 @@ impl Tool for Named {
 
 /// The crew of a lead agent with the model `big` and these tools.
 fn crew<const N: usize>(section: Value, tools: [&'static str; N]) -> Crew {
-    crew_with(section, tools, &ToolSet::default(), &ToolSearchConfig::default())
+    crew_with(
+        section,
+        tools,
+        &ToolSet::default(),
+        &ToolSearchConfig::default(),
+    )
 }
 
-fn crew_with<const N: usize>(section: Value, tools: [&'static str; N], live: &ToolSet, tool_search: &ToolSearchConfig) -> Crew {
+fn crew_with<const N: usize>(
+    section: Value,
+    tools: [&'static str; N],
+    live: &ToolSet,
+    tool_search: &ToolSearchConfig,
+) -> Crew {
     let config: SubagentsConfig = serde_json::from_value(section).unwrap();
     let catalog = ["big", "small"].map(|name| Arc::new(ScriptedModel::new(name, name)));
-    let catalog = catalog.into_iter().fold(ModelCatalog::new([], Arc::new(SystemClock)), |all, model| all.with_model(model));
+    let catalog = catalog.into_iter().fold(
+        ModelCatalog::new([], Arc::new(SystemClock)),
+        |all, model| all.with_model(model),
+    );
     let spec = CrewSpec {
-        models: AsideModels { catalog: Arc::new(catalog), breakers: Arc::new(Breakers::default()), retry: RetryPolicy::default() },
+        models: AsideModels {
+            catalog: Arc::new(catalog),
+            breakers: Arc::new(Breakers::default()),
+            retry: RetryPolicy::default(),
+        },
         inherited: "big",
-        tools: &tools.into_iter().fold(ToolRegistry::new(), |all, tool| all.with(Named(tool))),
+        tools: &tools
+            .into_iter()
+            .fold(ToolRegistry::new(), |all, tool| all.with(Named(tool))),
         live,
         tool_search,
         files: None,
@@ -63,16 +82,38 @@ fn crew_with<const N: usize>(section: Value, tools: [&'static str; N], live: &To
 
 fn tools_of(crew: &Crew, kind: &str) -> Vec<String> {
     let nodes = crew.get(kind).unwrap().agent.graph().nodes;
-    nodes.into_iter().find(|node| node.name == "tools").unwrap().tools
+    nodes
+        .into_iter()
+        .find(|node| node.name == "tools")
+        .unwrap()
+        .tools
 }
 
 #[test]
 fn commands_have_a_kind_of_their_own_where_they_can_be_run() {
     let without = crew(json!({}), ["ls", "web_search"]);
-    assert_eq!(without.kinds().map(|kind| kind.name.as_str()).collect::<Vec<_>>(), ["general-purpose"]);
-    let with = crew(json!({}), ["bash", "ls", "web_search", "present_files", "ask_clarification"]);
+    assert_eq!(
+        without
+            .kinds()
+            .map(|kind| kind.name.as_str())
+            .collect::<Vec<_>>(),
+        ["general-purpose"]
+    );
+    let with = crew(
+        json!({}),
+        [
+            "bash",
+            "ls",
+            "web_search",
+            "present_files",
+            "ask_clarification",
+        ],
+    );
     assert_eq!(tools_of(&with, "bash"), ["bash", "ls"]);
-    assert_eq!(tools_of(&with, "general-purpose"), ["bash", "ls", "web_search"]);
+    assert_eq!(
+        tools_of(&with, "general-purpose"),
+        ["bash", "ls", "web_search"]
+    );
 }
 
 #[test]
@@ -81,7 +122,12 @@ fn members_look_for_tools_that_come_and_go_as_their_lead_agent_does() {
     let entry = json!({"description": "d", "system_prompt": "p", "disallowed_tools": ["git_push"]});
     let section = json!({"custom_agents": {"a": entry}});
     let tools = |enabled: bool| {
-        let crew = crew_with(section.clone(), ["ls"], &live, &serde_json::from_value(json!({"enabled": enabled})).unwrap());
+        let crew = crew_with(
+            section.clone(),
+            ["ls"],
+            &live,
+            &serde_json::from_value(json!({"enabled": enabled})).unwrap(),
+        );
         tools_of(&crew, "a")
     };
     assert_eq!(tools(false), ["ls", "git_log"]);
@@ -96,13 +142,32 @@ fn a_member_has_its_own_model_or_that_of_its_lead_agent() {
         "custom_agents": {"a": entry("small"), "b": entry("inherit"), "c": entry("nowhere")},
     });
     let crew = crew(section, []);
-    let models: Vec<_> = crew.kinds().map(|kind| (kind.name.as_str(), crew.get(&kind.name).unwrap().model.as_str())).collect();
-    assert_eq!(models, [("general-purpose", "small"), ("a", "small"), ("b", "big"), ("c", "big")]);
+    let models: Vec<_> = crew
+        .kinds()
+        .map(|kind| {
+            (
+                kind.name.as_str(),
+                crew.get(&kind.name).unwrap().model.as_str(),
+            )
+        })
+        .collect();
+    assert_eq!(
+        models,
+        [
+            ("general-purpose", "small"),
+            ("a", "small"),
+            ("b", "big"),
+            ("c", "big")
+        ]
+    );
 }
 
 #[test]
 fn a_custom_member_may_hand_over_files_where_its_entry_says_so() {
     let entry = json!({"description": "d", "system_prompt": "p", "disallowed_tools": ["ls"]});
-    let crew = crew(json!({"custom_agents": {"a": entry}}), ["ls", "present_files", "task"]);
+    let crew = crew(
+        json!({"custom_agents": {"a": entry}}),
+        ["ls", "present_files", "task"],
+    );
     assert_eq!(tools_of(&crew, "a"), ["present_files"]);
 }

@@ -3,7 +3,10 @@
 use std::time::Duration;
 
 use super::prompt;
-use crate::config::{CustomSubagentConfig, SubagentBudgetConfig, SubagentOverrideConfig, SubagentsConfig, TokenBudgetConfig};
+use crate::config::{
+    CustomSubagentConfig, SubagentBudgetConfig, SubagentOverrideConfig, SubagentsConfig,
+    TokenBudgetConfig,
+};
 use crate::middlewares::TASK;
 use crate::tools::builtins::ASK_CLARIFICATION;
 
@@ -68,16 +71,25 @@ impl SubagentKind {
 
 /// All kinds of a configuration, by name, the built-in ones first. `is_shortened` says whether long conversations are summarized.
 pub fn kinds(config: &SubagentsConfig, is_shortened: bool) -> Vec<SubagentKind> {
-    let budget = config.token_budget.over(SubagentBudgetConfig::usual(is_shortened));
+    let budget = config
+        .token_budget
+        .over(SubagentBudgetConfig::usual(is_shortened));
     let built_in = [general_purpose(config, &budget), bash(config, &budget)];
     let is_new = |name: &str| {
         let new = built_in.iter().all(|kind| kind.name != name);
         if !new {
-            tracing::warn!(name, "subagents.custom_agents cannot replace a built-in agent; it is left out");
+            tracing::warn!(
+                name,
+                "subagents.custom_agents cannot replace a built-in agent; it is left out"
+            );
         }
         new
     };
-    let others = config.custom_agents.iter().filter(|(name, _)| is_new(name)).map(|(name, entry)| custom(name, entry, &budget));
+    let others = config
+        .custom_agents
+        .iter()
+        .filter(|(name, _)| is_new(name))
+        .map(|(name, entry)| custom(name, entry, &budget));
     let others: Vec<_> = others.collect();
     let change = |kind: SubagentKind| match config.agents.get(&kind.name) {
         Some(changes) => kind.with(changes),
@@ -92,7 +104,9 @@ fn general_purpose(config: &SubagentsConfig, budget: &TokenBudgetConfig) -> Suba
         description: prompt::GENERAL_PURPOSE_USE.to_owned(),
         system_prompt: prompt::GENERAL_PURPOSE.to_owned(),
         tools: None,
-        disallowed_tools: [TASK, ASK_CLARIFICATION, "present_files"].map(str::to_owned).to_vec(),
+        disallowed_tools: [TASK, ASK_CLARIFICATION, "present_files"]
+            .map(str::to_owned)
+            .to_vec(),
         skills: None,
         model: None,
         max_turns: config.max_turns.unwrap_or(GENERAL_PURPOSE_TURNS),

@@ -67,7 +67,10 @@ pub(super) fn judge(end: Result<NestedEnd, AgentError>, reached: &ThreadState) -
         Ok(NestedEnd::Asks(control)) => Ending::Asks(control),
         Ok(NestedEnd::Done(state)) => by_last_word(&state),
         Err(AgentError::RecursionLimit(_)) => match answers(reached).find_map(spoken) {
-            Some(result) => Ending::Completed { result, cap: Some(Cap::Turns) },
+            Some(result) => Ending::Completed {
+                result,
+                cap: Some(Cap::Turns),
+            },
             None => Ending::Failed("it used up its turns before it had a result".to_owned()),
         },
         Err(AgentError::Ended { name, message }) => Ending::EndsRun { name, message },
@@ -76,19 +79,40 @@ pub(super) fn judge(end: Result<NestedEnd, AgentError>, reached: &ThreadState) -
 }
 
 fn by_last_word(state: &ThreadState) -> Ending {
-    let Some(last) = answers(state).next() else { return Ending::Completed { result: SPEECHLESS.to_owned(), cap: None } };
+    let Some(last) = answers(state).next() else {
+        return Ending::Completed {
+            result: SPEECHLESS.to_owned(),
+            cap: None,
+        };
+    };
     if last.flag(kwargs::ERROR_FALLBACK) {
-        let detail = last.additional_kwargs.get("error_detail").and_then(Value::as_str).map(str::to_owned);
+        let detail = last
+            .additional_kwargs
+            .get("error_detail")
+            .and_then(Value::as_str)
+            .map(str::to_owned);
         return Ending::Failed(detail.unwrap_or_else(|| last.content.text()));
     }
-    let stopped = last.additional_kwargs.get(kwargs::GUARD_STOP).and_then(Value::as_str);
-    let cap = Cap::ALL.into_iter().find(|cap| stopped == Some(cap.reason()));
-    Ending::Completed { result: spoken(last).unwrap_or_else(|| SPEECHLESS.to_owned()), cap }
+    let stopped = last
+        .additional_kwargs
+        .get(kwargs::GUARD_STOP)
+        .and_then(Value::as_str);
+    let cap = Cap::ALL
+        .into_iter()
+        .find(|cap| stopped == Some(cap.reason()));
+    Ending::Completed {
+        result: spoken(last).unwrap_or_else(|| SPEECHLESS.to_owned()),
+        cap,
+    }
 }
 
 /// The answers, the newest first.
 fn answers(state: &ThreadState) -> impl Iterator<Item = &Message> {
-    state.messages().iter().rev().filter(|message| message.is_ai())
+    state
+        .messages()
+        .iter()
+        .rev()
+        .filter(|message| message.is_ai())
 }
 
 fn spoken(answer: &Message) -> Option<String> {
@@ -109,17 +133,39 @@ impl Ending {
     }
 
     /// What the call gives back. The first words are those by which interfaces know how a task ended.
-    pub(super) fn output(&self, model: Option<&str>, usage: TokenCount, reached: &ThreadState) -> ToolOutput {
+    pub(super) fn output(
+        &self,
+        model: Option<&str>,
+        usage: TokenCount,
+        reached: &ThreadState,
+    ) -> ToolOutput {
         let (content, status) = match self {
             Self::Asks(control) => return ToolOutput::only(control.clone()),
-            Self::Completed { result, cap: None } => (format!("Task Succeeded. Result: {result}"), SubagentStatus::Completed),
-            Self::Completed { result, cap: Some(cap) } => {
-                (format!("Task Succeeded (cut short by its {}). Result: {result}", cap.label()), SubagentStatus::Completed)
-            }
-            Self::Failed(reason) | Self::EndsRun { message: reason, .. } => {
-                (format!("Task failed. Error: {reason}"), SubagentStatus::Failed)
-            }
-            Self::TimedOut(limit) => (format!("Task timed out. Error: {}", too_long(*limit)), SubagentStatus::TimedOut),
+            Self::Completed { result, cap: None } => (
+                format!("Task Succeeded. Result: {result}"),
+                SubagentStatus::Completed,
+            ),
+            Self::Completed {
+                result,
+                cap: Some(cap),
+            } => (
+                format!(
+                    "Task Succeeded (cut short by its {}). Result: {result}",
+                    cap.label()
+                ),
+                SubagentStatus::Completed,
+            ),
+            Self::Failed(reason)
+            | Self::EndsRun {
+                message: reason, ..
+            } => (
+                format!("Task failed. Error: {reason}"),
+                SubagentStatus::Failed,
+            ),
+            Self::TimedOut(limit) => (
+                format!("Task timed out. Error: {}", too_long(*limit)),
+                SubagentStatus::TimedOut,
+            ),
         };
         let mut output = ToolOutput::text(content);
         if status != SubagentStatus::Completed {
@@ -133,7 +179,12 @@ impl Ending {
     }
 
     /// What the interface reads of it on the message.
-    fn marks(&self, status: SubagentStatus, model: Option<&str>, usage: TokenCount) -> Map<String, Value> {
+    fn marks(
+        &self,
+        status: SubagentStatus,
+        model: Option<&str>,
+        usage: TokenCount,
+    ) -> Map<String, Value> {
         let mut marks = Map::from_iter([("subagent_status".to_owned(), json!(status))]);
         let mut mark = |key: &str, value: Value| marks.insert(key.to_owned(), value);
         match self {
@@ -142,9 +193,15 @@ impl Ending {
                     mark("subagent_stop_reason", json!(cap.reason()));
                 }
                 mark("subagent_result_brief", brief(result).into());
-                mark("subagent_result_sha256", hex::encode(Sha256::digest(result)).into());
+                mark(
+                    "subagent_result_sha256",
+                    hex::encode(Sha256::digest(result)).into(),
+                );
             }
-            Self::Failed(reason) | Self::EndsRun { message: reason, .. } => {
+            Self::Failed(reason)
+            | Self::EndsRun {
+                message: reason, ..
+            } => {
                 mark("subagent_error", brief(reason).into());
             }
             Self::TimedOut(limit) => {

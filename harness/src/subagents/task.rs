@@ -34,7 +34,10 @@ impl TaskTool {
     /// The tool over this crew.
     pub fn new(crew: Crew) -> Self {
         let description = prompt::tool_description(crew.kinds());
-        Self { crew: Arc::new(crew), description }
+        Self {
+            crew: Arc::new(crew),
+            description,
+        }
     }
 }
 
@@ -70,22 +73,32 @@ impl Tool for TaskTool {
     }
 
     async fn call(&self, args: TaskArgs, ctx: &ToolContext) -> Result<ToolOutput, ToolError> {
-        let unusable = |reason: String| Ok(Ending::Failed(reason).output(None, TokenCount::default(), &ThreadState::default()));
+        let unusable = |reason: String| {
+            Ok(Ending::Failed(reason).output(None, TokenCount::default(), &ThreadState::default()))
+        };
         let Some(member) = self.crew.get(&args.subagent_type) else {
             let known: Vec<&str> = self.crew.kinds().map(|kind| kind.name.as_str()).collect();
             let asked: String = args.subagent_type.chars().take(80).collect();
-            return unusable(format!("there is no subagent_type {asked:?}; there are: {}", known.join(", ")));
+            return unusable(format!(
+                "there is no subagent_type {asked:?}; there are: {}",
+                known.join(", ")
+            ));
         };
         if args.prompt.trim().is_empty() {
             return unusable("the prompt is empty; write down the whole task".to_owned());
         }
         let caller = caller(&member.kind.name);
         let mut watch = Watch::begin(ctx, &member.model, &caller);
-        watch.tell(SubagentNews::Started { description: args.description });
+        watch.tell(SubagentNews::Started {
+            description: args.description,
+        });
         // Nobody closes the room.
         let _place = self.crew.room.acquire().await;
-        let span = tracing::info_span!("subagent", kind = %member.kind.name, task_id = %ctx.call_id);
-        let ending = work(member, args.prompt, args.max_turns, ctx, &mut watch).instrument(span).await;
+        let span =
+            tracing::info_span!("subagent", kind = %member.kind.name, task_id = %ctx.call_id);
+        let ending = work(member, args.prompt, args.max_turns, ctx, &mut watch)
+            .instrument(span)
+            .await;
         watch.tell_messages();
         if let Some(news) = ending.news() {
             watch.tell(news);
@@ -103,14 +116,33 @@ pub(super) fn caller(kind: &str) -> String {
 }
 
 /// Has the member do it within its limits. Whoever drops this stops it at once.
-async fn work(member: &Member, prompt: String, max_turns: Option<u64>, ctx: &ToolContext, watch: &mut Watch<'_>) -> Ending {
+async fn work(
+    member: &Member,
+    prompt: String,
+    max_turns: Option<u64>,
+    ctx: &ToolContext,
+    watch: &mut Watch<'_>,
+) -> Ending {
     let kind = &member.kind;
-    let steps = watch.steps_left(max_turns.map_or(kind.max_turns, |asked| asked.max(1).min(kind.max_turns)));
+    let steps = watch
+        .steps_left(max_turns.map_or(kind.max_turns, |asked| asked.max(1).min(kind.max_turns)));
     let time = watch.time_left(kind.time_limit);
     watch.start_clock();
-    let shared = SHARED.into_iter().filter_map(|name| Some((name, ctx.state.channel(name)?.clone())));
-    let begins_with = shared.fold(StateUpdate::messages([Message::human(prompt)]), |update, (name, value)| update.and(name, value));
-    let run = AssertUnwindSafe(run_nested_within(&*member.agent, begins_with, ctx, steps, watch)).catch_unwind();
+    let shared = SHARED
+        .into_iter()
+        .filter_map(|name| Some((name, ctx.state.channel(name)?.clone())));
+    let begins_with = shared.fold(
+        StateUpdate::messages([Message::human(prompt)]),
+        |update, (name, value)| update.and(name, value),
+    );
+    let run = AssertUnwindSafe(run_nested_within(
+        &*member.agent,
+        begins_with,
+        ctx,
+        steps,
+        watch,
+    ))
+    .catch_unwind();
     let ended = tokio::time::timeout(time, run).await;
     match ended {
         Ok(Ok(end)) => judge(end, &watch.reached),

@@ -17,11 +17,17 @@ use crate::state::{StateUpdate, ThreadState};
 use crate::tools::ToolControl;
 
 fn kinds_of(config: Value) -> Vec<SubagentKind> {
-    kinds(&serde_json::from_value::<SubagentsConfig>(config).unwrap(), false)
+    kinds(
+        &serde_json::from_value::<SubagentsConfig>(config).unwrap(),
+        false,
+    )
 }
 
 fn kind(config: Value, name: &str) -> SubagentKind {
-    kinds_of(config).into_iter().find(|kind| kind.name == name).unwrap()
+    kinds_of(config)
+        .into_iter()
+        .find(|kind| kind.name == name)
+        .unwrap()
 }
 
 fn minutes(minutes: u64) -> Duration {
@@ -31,14 +37,34 @@ fn minutes(minutes: u64) -> Duration {
 #[test]
 fn two_kinds_are_built_in() {
     let all = kinds_of(json!({}));
-    let limits: Vec<_> = all.iter().map(|kind| (kind.name.as_str(), kind.max_turns, kind.time_limit)).collect();
-    assert_eq!(limits, [("general-purpose", 150, minutes(30)), ("bash", 60, minutes(30))]);
-    let [general, bash] = &all[..] else { panic!("two") };
+    let limits: Vec<_> = all
+        .iter()
+        .map(|kind| (kind.name.as_str(), kind.max_turns, kind.time_limit))
+        .collect();
+    assert_eq!(
+        limits,
+        [
+            ("general-purpose", 150, minutes(30)),
+            ("bash", 60, minutes(30))
+        ]
+    );
+    let [general, bash] = &all[..] else {
+        panic!("two")
+    };
     assert!(general.may_use("bash") && general.may_use("anything"));
-    assert!(["task", "ask_clarification", "present_files"].iter().all(|tool| !general.may_use(tool) && !bash.may_use(tool)));
+    assert!(
+        ["task", "ask_clarification", "present_files"]
+            .iter()
+            .all(|tool| !general.may_use(tool) && !bash.may_use(tool))
+    );
     assert!(bash.may_use("str_replace") && !bash.may_use("web_search"));
     assert!(general.budget.enabled && general.budget.max_tokens == 2_000_000);
-    assert_eq!(kinds(&SubagentsConfig::default(), true)[0].budget.max_tokens, 1_000_000);
+    assert_eq!(
+        kinds(&SubagentsConfig::default(), true)[0]
+            .budget
+            .max_tokens,
+        1_000_000
+    );
 }
 
 #[test]
@@ -49,24 +75,53 @@ fn what_is_said_of_one_kind_wins_over_what_is_said_of_all() {
         "custom_agents": {"writer": {"description": "writes", "system_prompt": "You write."}},
     });
     let general = kind(config.clone(), "general-purpose");
-    assert_eq!((general.time_limit, general.max_turns, general.model, general.budget.max_tokens), (minutes(1), 20, None, 9_000));
+    assert_eq!(
+        (
+            general.time_limit,
+            general.max_turns,
+            general.model,
+            general.budget.max_tokens
+        ),
+        (minutes(1), 20, None, 9_000)
+    );
     let bash = kind(config.clone(), "bash");
-    assert_eq!((bash.time_limit, bash.max_turns, bash.model.as_deref()), (minutes(2), 20, Some("small")));
-    assert_eq!((bash.budget.enabled, bash.budget.max_tokens, bash.budget.warn_threshold), (true, 5_000, 0.5));
+    assert_eq!(
+        (bash.time_limit, bash.max_turns, bash.model.as_deref()),
+        (minutes(2), 20, Some("small"))
+    );
+    assert_eq!(
+        (
+            bash.budget.enabled,
+            bash.budget.max_tokens,
+            bash.budget.warn_threshold
+        ),
+        (true, 5_000, 0.5)
+    );
     assert_eq!(bash.skills.unwrap(), ["git"]);
     let writer = kind(config, "writer");
-    assert_eq!((writer.time_limit, writer.max_turns, writer.model), (minutes(15), 50, None), "the numbers for all are for built-in kinds");
+    assert_eq!(
+        (writer.time_limit, writer.max_turns, writer.model),
+        (minutes(15), 50, None),
+        "the numbers for all are for built-in kinds"
+    );
 }
 
 #[test]
 fn a_custom_kind_has_the_tools_it_names_and_never_task() {
     let custom = |tools: Value, not: Value| {
-        let entry =
-            json!({"description": "d", "system_prompt": "p", "tools": tools, "disallowed_tools": not, "model": "big", "max_turns": 3});
-        kind(json!({"custom_agents": {"x": entry}, "agents": {"x": {"max_turns": 7, "model": "inherit"}}}), "x")
+        let entry = json!({"description": "d", "system_prompt": "p", "tools": tools, "disallowed_tools": not, "model": "big", "max_turns": 3});
+        kind(
+            json!({"custom_agents": {"x": entry}, "agents": {"x": {"max_turns": 7, "model": "inherit"}}}),
+            "x",
+        )
     };
     let some = custom(json!(["ls", "task"]), json!(["bash"]));
-    assert!(some.may_use("ls") && !some.may_use("task") && !some.may_use("bash") && !some.may_use("read_file"));
+    assert!(
+        some.may_use("ls")
+            && !some.may_use("task")
+            && !some.may_use("bash")
+            && !some.may_use("read_file")
+    );
     let all = custom(Value::Null, Value::Null);
     assert!(all.may_use("present_files") && !all.may_use("task"));
     assert_eq!((all.max_turns, all.model), (7, None));
@@ -74,7 +129,8 @@ fn a_custom_kind_has_the_tools_it_names_and_never_task() {
 
 #[test]
 fn a_built_in_kind_cannot_be_replaced() {
-    let all = kinds_of(json!({"custom_agents": {"bash": {"description": "mine", "system_prompt": "p"}}}));
+    let all =
+        kinds_of(json!({"custom_agents": {"bash": {"description": "mine", "system_prompt": "p"}}}));
     assert_eq!(all.len(), 2);
     assert_ne!(all[1].description, "mine");
 }
@@ -91,81 +147,187 @@ fn marked(text: &str, key: &str, value: Value) -> Message {
 }
 
 fn completed(result: &str, cap: Option<Cap>) -> Ending {
-    Ending::Completed { result: result.to_owned(), cap }
+    Ending::Completed {
+        result: result.to_owned(),
+        cap,
+    }
 }
 
 #[test]
 fn the_last_answer_says_how_a_task_ended() {
-    assert_eq!(ended([Message::human("q"), Message::ai("first"), Message::ai("found")]), completed("found", None));
-    for (reason, cap) in [("token_capped", Some(Cap::Tokens)), ("loop_capped", Some(Cap::Loop)), ("safety_capped", None)] {
-        assert_eq!(ended([marked("part", kwargs::GUARD_STOP, json!(reason))]), completed("part", cap));
+    assert_eq!(
+        ended([
+            Message::human("q"),
+            Message::ai("first"),
+            Message::ai("found")
+        ]),
+        completed("found", None)
+    );
+    for (reason, cap) in [
+        ("token_capped", Some(Cap::Tokens)),
+        ("loop_capped", Some(Cap::Loop)),
+        ("safety_capped", None),
+    ] {
+        assert_eq!(
+            ended([marked("part", kwargs::GUARD_STOP, json!(reason))]),
+            completed("part", cap)
+        );
     }
     let fallback = marked("sorry", kwargs::ERROR_FALLBACK, json!(true));
-    assert_eq!(ended([fallback.clone()]), Ending::Failed("sorry".to_owned()));
+    assert_eq!(
+        ended([fallback.clone()]),
+        Ending::Failed("sorry".to_owned())
+    );
     let told = fallback.with(|body| {
-        body.additional_kwargs.insert("error_detail".to_owned(), json!("no money"));
+        body.additional_kwargs
+            .insert("error_detail".to_owned(), json!("no money"));
     });
     assert_eq!(ended([told]), Ending::Failed("no money".to_owned()));
-    assert!(matches!(ended([Message::ai(" ")]), Ending::Completed { result, .. } if result.contains("without an answer")));
-    assert!(matches!(ended([Message::human("q")]), Ending::Completed { .. }));
+    assert!(
+        matches!(ended([Message::ai(" ")]), Ending::Completed { result, .. } if result.contains("without an answer"))
+    );
+    assert!(matches!(
+        ended([Message::human("q")]),
+        Ending::Completed { .. }
+    ));
 }
 
 #[test]
 fn turns_that_are_used_up_leave_what_was_said_last() {
-    let judged = |messages: Vec<Message>| judge(Err(AgentError::RecursionLimit(5)), &state_of(messages));
-    assert_eq!(judged(vec![Message::ai("so far"), Message::ai("")]), completed("so far", Some(Cap::Turns)));
-    assert!(matches!(judged(vec![Message::human("q"), Message::ai("")]), Ending::Failed(_)));
+    let judged =
+        |messages: Vec<Message>| judge(Err(AgentError::RecursionLimit(5)), &state_of(messages));
+    assert_eq!(
+        judged(vec![Message::ai("so far"), Message::ai("")]),
+        completed("so far", Some(Cap::Turns))
+    );
+    assert!(matches!(
+        judged(vec![Message::human("q"), Message::ai("")]),
+        Ending::Failed(_)
+    ));
 }
 
 #[test]
 fn other_ends_keep_their_meaning() {
     let state = ThreadState::default();
     let asks = ToolControl::Ask(json!("which?"));
-    assert_eq!(judge(Ok(NestedEnd::Asks(asks.clone())), &state), Ending::Asks(asks.clone()));
+    assert_eq!(
+        judge(Ok(NestedEnd::Asks(asks.clone())), &state),
+        Ending::Asks(asks.clone())
+    );
     assert!(Ending::Asks(asks).news().is_none());
-    let ended = AgentError::Ended { name: "StorageError".to_owned(), message: "full".to_owned() };
+    let ended = AgentError::Ended {
+        name: "StorageError".to_owned(),
+        message: "full".to_owned(),
+    };
     assert!(matches!(judge(Err(ended), &state), Ending::EndsRun { .. }));
-    assert_eq!(judge(Err(AgentError::EmptyInput), &state), Ending::Failed(AgentError::EmptyInput.to_string()));
+    assert_eq!(
+        judge(Err(AgentError::EmptyInput), &state),
+        Ending::Failed(AgentError::EmptyInput.to_string())
+    );
 }
 
 #[test]
 fn a_result_is_worded_and_marked_as_interfaces_know_it() {
-    let usage = TokenCount { input_tokens: 5, output_tokens: 2, total_tokens: 7 };
+    let usage = TokenCount {
+        input_tokens: 5,
+        output_tokens: 2,
+        total_tokens: 7,
+    };
     let mut state = ThreadState::default();
-    state.apply(StateUpdate::channel("artifacts", json!(["/a"])), &crate::ids::SeededIds::new(1)).unwrap();
+    state
+        .apply(
+            StateUpdate::channel("artifacts", json!(["/a"])),
+            &crate::ids::SeededIds::new(1),
+        )
+        .unwrap();
     let output = completed("found", None).output(Some("m"), usage, &state);
-    assert_eq!((output.content.text().as_str(), output.status), ("Task Succeeded. Result: found", ToolStatus::Success));
+    assert_eq!(
+        (output.content.text().as_str(), output.status),
+        ("Task Succeeded. Result: found", ToolStatus::Success)
+    );
     assert_eq!(output.update.channels["artifacts"], json!(["/a"]));
     let marks = json!({
         "subagent_status": "completed", "subagent_result_brief": "found",
         "subagent_result_sha256": "e9ab112e31f1a6ad29f8d8cd8ae8c8c1b91a9a6b5ab97c26ca0fda1a9abed3ed",
         "subagent_model_name": "m", "subagent_token_usage": usage,
     });
-    let keys = |value: &Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
-    assert_eq!(keys(&Value::from(output.additional_kwargs.clone())), keys(&marks));
-    assert_eq!(output.additional_kwargs["subagent_token_usage"], marks["subagent_token_usage"]);
-    assert_eq!(output.additional_kwargs["subagent_result_sha256"].as_str().unwrap().len(), 64);
+    let keys = |value: &Value| {
+        value
+            .as_object()
+            .unwrap()
+            .keys()
+            .cloned()
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(
+        keys(&Value::from(output.additional_kwargs.clone())),
+        keys(&marks)
+    );
+    assert_eq!(
+        output.additional_kwargs["subagent_token_usage"],
+        marks["subagent_token_usage"]
+    );
+    assert_eq!(
+        output.additional_kwargs["subagent_result_sha256"]
+            .as_str()
+            .unwrap()
+            .len(),
+        64
+    );
 
     let shown = |ending: Ending| {
         let output = ending.output(None, TokenCount::default(), &ThreadState::default());
-        (output.content.text(), output.status, Value::from(output.additional_kwargs))
+        (
+            output.content.text(),
+            output.status,
+            Value::from(output.additional_kwargs),
+        )
     };
     let (text, status, marks) = shown(completed("part", Some(Cap::Turns)));
-    assert_eq!((text.as_str(), status), ("Task Succeeded (cut short by its turn budget). Result: part", ToolStatus::Success));
+    assert_eq!(
+        (text.as_str(), status),
+        (
+            "Task Succeeded (cut short by its turn budget). Result: part",
+            ToolStatus::Success
+        )
+    );
     assert_eq!(marks["subagent_stop_reason"], "turn_capped");
     let (text, status, marks) = shown(Ending::Failed("no".to_owned()));
-    assert_eq!((text.as_str(), status), ("Task failed. Error: no", ToolStatus::Error));
-    assert_eq!(marks, json!({"subagent_status": "failed", "subagent_error": "no"}));
+    assert_eq!(
+        (text.as_str(), status),
+        ("Task failed. Error: no", ToolStatus::Error)
+    );
+    assert_eq!(
+        marks,
+        json!({"subagent_status": "failed", "subagent_error": "no"})
+    );
     let (text, _, marks) = shown(Ending::TimedOut(minutes(1)));
-    assert!(text.starts_with("Task timed out. Error: ") && text.contains("60 seconds"), "{text}");
+    assert!(
+        text.starts_with("Task timed out. Error: ") && text.contains("60 seconds"),
+        "{text}"
+    );
     assert_eq!(marks["subagent_status"], "timed_out");
-    let long = completed(&"é".repeat(5_000), None).output(None, TokenCount::default(), &ThreadState::default());
-    assert_eq!(long.additional_kwargs["subagent_result_brief"].as_str().unwrap().chars().count(), 2_000);
+    let long = completed(&"é".repeat(5_000), None).output(
+        None,
+        TokenCount::default(),
+        &ThreadState::default(),
+    );
+    assert_eq!(
+        long.additional_kwargs["subagent_result_brief"]
+            .as_str()
+            .unwrap()
+            .chars()
+            .count(),
+        2_000
+    );
 }
 
 #[test]
 fn agents_are_told_who_they_are_and_where_files_are_if_there_are_any() {
-    let writer = kind(json!({"custom_agents": {"writer": {"description": "writes", "system_prompt": " You write. "}}}), "writer");
+    let writer = kind(
+        json!({"custom_agents": {"writer": {"description": "writes", "system_prompt": " You write. "}}}),
+        "writer",
+    );
     let text = prompt::system_prompt(&writer, Some("<skill_system>"), true);
     assert!(
         text.starts_with("You write.\n\n")
@@ -175,5 +337,8 @@ fn agents_are_told_who_they_are_and_where_files_are_if_there_are_any() {
     );
     assert!(!prompt::system_prompt(&writer, None, false).contains("/mnt/user-data"));
     let description = prompt::tool_description([&writer].into_iter());
-    assert!(description.ends_with("Values of subagent_type:\n- writer: writes"), "{description}");
+    assert!(
+        description.ends_with("Values of subagent_type:\n- writer: writes"),
+        "{description}"
+    );
 }

@@ -43,10 +43,30 @@ struct Spent {
 impl<'a> Watch<'a> {
     /// Begins to follow the subagent of this call, which may have been at work before.
     pub(super) fn begin(ctx: &'a ToolContext, model: &'a str, caller: &'a str) -> Self {
-        let before = kept(ctx).and_then(|kept| Spent::deserialize(kept).ok()).unwrap_or_default();
-        let reached = ctx.nested.as_ref().map(|nested| nested.state.clone()).unwrap_or_default();
-        let told = reached.messages().iter().filter(|message| is_told(message)).filter_map(|message| message.id.clone()).collect();
-        Self { ctx, model, caller, before, spent: before, since: Instant::now(), told, reached }
+        let before = kept(ctx)
+            .and_then(|kept| Spent::deserialize(kept).ok())
+            .unwrap_or_default();
+        let reached = ctx
+            .nested
+            .as_ref()
+            .map(|nested| nested.state.clone())
+            .unwrap_or_default();
+        let told = reached
+            .messages()
+            .iter()
+            .filter(|message| is_told(message))
+            .filter_map(|message| message.id.clone())
+            .collect();
+        Self {
+            ctx,
+            model,
+            caller,
+            before,
+            spent: before,
+            since: Instant::now(),
+            told,
+            reached,
+        }
     }
 
     /// Its time begins now.
@@ -72,31 +92,61 @@ impl<'a> Watch<'a> {
     /// Tells viewers.
     pub(super) fn tell(&self, news: SubagentNews) {
         let (task_id, model_name) = (self.ctx.call_id.clone(), self.model.to_owned());
-        self.ctx.run.sink.emit(AgentEvent::Subagent(Box::new(SubagentEvent { task_id, model_name, usage: self.usage(), news })));
+        self.ctx
+            .run
+            .sink
+            .emit(AgentEvent::Subagent(Box::new(SubagentEvent {
+                task_id,
+                model_name,
+                usage: self.usage(),
+                news,
+            })));
     }
 
     /// Tells viewers of the messages that they do not know yet.
     pub(super) fn tell_messages(&mut self) {
-        let is_new = |message: &&Message| is_told(message) && message.id.as_ref().is_some_and(|id| !self.told.contains(id));
-        let new: Vec<Message> = self.reached.messages().iter().filter(is_new).cloned().collect();
+        let is_new = |message: &&Message| {
+            is_told(message)
+                && message
+                    .id
+                    .as_ref()
+                    .is_some_and(|id| !self.told.contains(id))
+        };
+        let new: Vec<Message> = self
+            .reached
+            .messages()
+            .iter()
+            .filter(is_new)
+            .cloned()
+            .collect();
         let total = self.told.len() + new.len();
         for message in new {
             self.told.extend(message.id.clone());
-            self.tell(SubagentNews::Said { message, index: self.told.len(), total });
+            self.tell(SubagentNews::Said {
+                message,
+                index: self.told.len(),
+                total,
+            });
         }
     }
 }
 
 /// Answers and results are told; what the framework writes in between is not.
 fn is_told(message: &Message) -> bool {
-    matches!(message.kind, MessageKind::Ai { .. } | MessageKind::Tool { .. })
+    matches!(
+        message.kind,
+        MessageKind::Ai { .. } | MessageKind::Tool { .. }
+    )
 }
 
 impl NestedListener for Watch<'_> {
     fn hear(&mut self, event: &AgentEvent) {
         match event {
             AgentEvent::ModelCall(call) if call.caller == self.caller => {
-                self.spent.usage = call.usage.iter().fold(self.spent.usage, |sum, usage| sum.and(usage));
+                self.spent.usage = call
+                    .usage
+                    .iter()
+                    .fold(self.spent.usage, |sum, usage| sum.and(usage));
             }
             AgentEvent::Step(step) => {
                 self.reached = step.state.clone();
@@ -112,6 +162,9 @@ impl NestedListener for Watch<'_> {
 
     fn keep(&self) -> Value {
         let worked = u64::try_from(self.since.elapsed().as_millis()).unwrap_or(u64::MAX);
-        json!(Spent { millis: self.before.millis.saturating_add(worked), ..self.spent })
+        json!(Spent {
+            millis: self.before.millis.saturating_add(worked),
+            ..self.spent
+        })
     }
 }

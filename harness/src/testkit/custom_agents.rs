@@ -4,7 +4,9 @@ use serde_json::{Map, json};
 
 use std::sync::Arc;
 
-use crate::agents::custom::{AgentName, CustomAgent, CustomAgentError, CustomAgents, ModelOverrides, change};
+use crate::agents::custom::{
+    AgentName, CustomAgent, CustomAgentError, CustomAgents, ModelOverrides, change,
+};
 
 fn name(text: &str) -> AgentName {
     AgentName::parse(text).expect("a name")
@@ -17,7 +19,10 @@ fn agent(soul: &str) -> CustomAgent {
         model: Some("big".to_owned()),
         tool_groups: Some(vec!["web".to_owned()]),
         skills: Some(vec![]),
-        model_settings: Some(ModelOverrides { temperature: Some(0.5), max_tokens: Some(100) }),
+        model_settings: Some(ModelOverrides {
+            temperature: Some(0.5),
+            max_tokens: Some(100),
+        }),
         thinking_enabled: Some(false),
         reasoning_effort: Some("low".to_owned()),
         extra: Map::from_iter([("github".to_owned(), json!({"repo": "a/b"}))]),
@@ -28,7 +33,11 @@ fn agent(soul: &str) -> CustomAgent {
 
 /// Keeps an agent, whatever the user has of this name.
 pub async fn keep(agents: &dyn CustomAgents, user: &str, text: &str, agent: &CustomAgent) {
-    change(agents, user, &name(text), |_| Ok::<_, CustomAgentError>(Some(agent.clone()))).await.expect("to be kept");
+    change(agents, user, &name(text), |_| {
+        Ok::<_, CustomAgentError>(Some(agent.clone()))
+    })
+    .await
+    .expect("to be kept");
 }
 
 /// Every field comes back, also after it was replaced, whatever the case of the name.
@@ -36,16 +45,28 @@ pub async fn what_is_saved_is_read_as_it_was(agents: &dyn CustomAgents) {
     assert_eq!(agents.get("ann", &name("scout")).await, Ok(None));
     for soul in ["# Scout\n\nümlaut: yes\n", "other"] {
         keep(agents, "ann", "Scout", &agent(soul)).await;
-        assert_eq!(agents.get("ann", &name("scout")).await, Ok(Some(agent(soul))));
+        assert_eq!(
+            agents.get("ann", &name("scout")).await,
+            Ok(Some(agent(soul)))
+        );
     }
-    let bare = CustomAgent { soul: "x".to_owned(), ..CustomAgent::default() };
+    let bare = CustomAgent {
+        soul: "x".to_owned(),
+        ..CustomAgent::default()
+    };
     keep(agents, "ann", "bare", &bare).await;
     assert_eq!(agents.get("ann", &name("bare")).await, Ok(Some(bare)));
     assert_eq!(agents.default_soul("ann").await, Ok(String::new()));
-    agents.save_default_soul("ann", "be kind").await.expect("to be kept");
+    agents
+        .save_default_soul("ann", "be kind")
+        .await
+        .expect("to be kept");
     assert_eq!(agents.default_soul("ann").await, Ok("be kind".to_owned()));
     assert_eq!(agents.profile("ann").await, Ok(String::new()));
-    agents.save_profile("ann", "a cook").await.expect("to be kept");
+    agents
+        .save_profile("ann", "a cook")
+        .await
+        .expect("to be kept");
     assert_eq!(agents.profile("ann").await, Ok("a cook".to_owned()));
 }
 
@@ -53,11 +74,20 @@ pub async fn what_is_saved_is_read_as_it_was(agents: &dyn CustomAgents) {
 pub async fn nobody_sees_anothers(agents: &dyn CustomAgents) {
     for user in ["a/b", "a-b", "../a-b"] {
         keep(agents, user, "scout", &agent(user)).await;
-        agents.save_default_soul(user, user).await.expect("to be kept");
+        agents
+            .save_default_soul(user, user)
+            .await
+            .expect("to be kept");
         agents.save_profile(user, user).await.expect("to be kept");
     }
     for user in ["a/b", "a-b", "../a-b"] {
-        assert_eq!(agents.get(user, &name("scout")).await.map(|agent| agent.map(|agent| agent.soul)), Ok(Some(user.to_owned())));
+        assert_eq!(
+            agents
+                .get(user, &name("scout"))
+                .await
+                .map(|agent| agent.map(|agent| agent.soul)),
+            Ok(Some(user.to_owned()))
+        );
         assert_eq!(agents.default_soul(user).await, Ok(user.to_owned()));
         assert_eq!(agents.profile(user).await, Ok(user.to_owned()));
         assert_eq!(agents.list(user).await.map(|listed| listed.len()), Ok(1));
@@ -71,32 +101,64 @@ pub async fn all_are_listed_by_name(agents: &dyn CustomAgents) {
     for text in ["b", "c", "a"] {
         keep(agents, "ann", text, &agent(text)).await;
     }
-    let gone = change(agents, "ann", &name("b"), |_| Ok::<_, CustomAgentError>(None)).await;
+    let gone = change(agents, "ann", &name("b"), |_| {
+        Ok::<_, CustomAgentError>(None)
+    })
+    .await;
     assert_eq!(gone, Ok(None));
     assert_eq!(agents.get("ann", &name("b")).await, Ok(None));
-    assert_eq!(agents.list("ann").await, Ok(vec![(name("a"), agent("a")), (name("c"), agent("c"))]));
+    assert_eq!(
+        agents.list("ann").await,
+        Ok(vec![(name("a"), agent("a")), (name("c"), agent("c"))])
+    );
     keep(agents, "ann", "b", &agent("again")).await;
-    assert_eq!(agents.get("ann", &name("b")).await, Ok(Some(agent("again"))));
+    assert_eq!(
+        agents.get("ann", &name("b")).await,
+        Ok(Some(agent("again")))
+    );
 }
 
 /// Of two changes made from the same agent only one is kept, and whoever asks again loses nothing.
 pub async fn no_change_is_lost(agents: Arc<dyn CustomAgents>) {
     let empty = CustomAgent::default();
-    assert_eq!(agents.swap("ann", &name("list"), None, Some(&empty)).await, Ok(true));
-    assert_eq!(agents.swap("ann", &name("list"), None, Some(&agent("late"))).await, Ok(false));
-    assert_eq!(agents.swap("ann", &name("list"), Some(&agent("never there")), None).await, Ok(false));
+    assert_eq!(
+        agents.swap("ann", &name("list"), None, Some(&empty)).await,
+        Ok(true)
+    );
+    assert_eq!(
+        agents
+            .swap("ann", &name("list"), None, Some(&agent("late")))
+            .await,
+        Ok(false)
+    );
+    assert_eq!(
+        agents
+            .swap("ann", &name("list"), Some(&agent("never there")), None)
+            .await,
+        Ok(false)
+    );
     let additions = (0..16).map(|number| {
         let agents = agents.clone();
         async move {
             let add = |known: Option<CustomAgent>| {
                 let mut agent = known.unwrap_or_default();
-                agent.skills.get_or_insert_default().push(number.to_string());
+                agent
+                    .skills
+                    .get_or_insert_default()
+                    .push(number.to_string());
                 Ok::<_, CustomAgentError>(Some(agent))
             };
-            change(&*agents, "ann", &name("list"), add).await.expect("to be kept");
+            change(&*agents, "ann", &name("list"), add)
+                .await
+                .expect("to be kept");
         }
     });
     futures_util::future::join_all(additions).await;
-    let skills = agents.get("ann", &name("list")).await.expect("to be read").and_then(|agent| agent.skills).unwrap_or_default();
+    let skills = agents
+        .get("ann", &name("list"))
+        .await
+        .expect("to be read")
+        .and_then(|agent| agent.skills)
+        .unwrap_or_default();
     assert_eq!(skills.len(), 16);
 }

@@ -97,14 +97,24 @@ const STEPS: &[&str] = &[
 ];
 
 /// What to find there.
-const GOALS: &[&str] = &["secret.txt", "only-outside.txt", "outside/secret.txt", "real/pic.png", ""];
+const GOALS: &[&str] = &[
+    "secret.txt",
+    "only-outside.txt",
+    "outside/secret.txt",
+    "real/pic.png",
+    "",
+];
 
 /// At least 1,500 names that are meant to lead to a file `secret.txt` in the folder `outside`, or elsewhere: each step where a path begins,
 /// in its middle, at its end, and again and again; and chance mixtures of them.
 pub fn hostile_names(outside: &str, seed: u64) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     for step in STEPS {
-        for root in ["/mnt/user-data/workspace", "/mnt/user-data/outputs", "/mnt/skills/public/web"] {
+        for root in [
+            "/mnt/user-data/workspace",
+            "/mnt/user-data/outputs",
+            "/mnt/skills/public/web",
+        ] {
             names.insert(format!("{root}/{step}/secret.txt"));
             names.insert(format!("{root}/{step}"));
         }
@@ -113,9 +123,18 @@ pub fn hostile_names(outside: &str, seed: u64) -> BTreeSet<String> {
         names.insert(format!("/mnt/user-data/{step}/workspace/secret.txt"));
         names.insert(format!("/mnt/user-data{step}/workspace/secret.txt"));
         names.insert(format!("/mnt/user-data/workspace{step}/secret.txt"));
-        names.insert(format!("/mnt/user-data/workspace/{}outside/secret.txt", format!("{step}/").repeat(9)));
-        names.insert(format!("/mnt/user-data/workspace/{}{outside}/secret.txt", format!("{step}/").repeat(12)));
-        names.insert(format!("/{}{outside}/secret.txt", format!("{step}/").repeat(3)));
+        names.insert(format!(
+            "/mnt/user-data/workspace/{}outside/secret.txt",
+            format!("{step}/").repeat(9)
+        ));
+        names.insert(format!(
+            "/mnt/user-data/workspace/{}{outside}/secret.txt",
+            format!("{step}/").repeat(12)
+        ));
+        names.insert(format!(
+            "/{}{outside}/secret.txt",
+            format!("{step}/").repeat(3)
+        ));
     }
     let file = format!("{outside}/secret.txt");
     for prefix in [
@@ -141,16 +160,36 @@ pub fn hostile_names(outside: &str, seed: u64) -> BTreeSet<String> {
         names.insert(format!("/mnt/user-data{evil}/workspace/a"));
         names.insert(format!("/mnt/user-data/workspace{evil}/a"));
     }
-    for long in ["a".repeat(256), "a".repeat(4_096), "a/".repeat(2_100), "../".repeat(1_500), "é".repeat(5_000), "./".repeat(60_000)] {
+    for long in [
+        "a".repeat(256),
+        "a".repeat(4_096),
+        "a/".repeat(2_100),
+        "../".repeat(1_500),
+        "é".repeat(5_000),
+        "./".repeat(60_000),
+    ] {
         names.insert(format!("/mnt/user-data/workspace/{long}"));
         names.insert(long);
     }
     let chance = Chance::of(seed);
-    let starts = ["/mnt/user-data/workspace", "/mnt/user-data/uploads", "/mnt/skills", "/mnt/acp-workspace", "", "mnt/user-data", outside];
+    let starts = [
+        "/mnt/user-data/workspace",
+        "/mnt/user-data/uploads",
+        "/mnt/skills",
+        "/mnt/acp-workspace",
+        "",
+        "mnt/user-data",
+        outside,
+    ];
     while names.len() < 1_500 {
         let steps: Vec<&str> = (0..=chance.below(7)).map(|_| *chance.pick(STEPS)).collect();
         let between = *chance.pick(&["/", "/", "//", "\\", "/./", ""]);
-        names.insert(format!("{}/{}/{}", chance.pick(&starts), steps.join(between), chance.pick(GOALS)));
+        names.insert(format!(
+            "{}/{}/{}",
+            chance.pick(&starts),
+            steps.join(between),
+            chance.pick(GOALS)
+        ));
     }
     names
 }

@@ -39,10 +39,13 @@ use crate::messages::Message;
 use crate::runtime::actor_context::ActorContext;
 use crate::runtime::checkpoint::{CheckpointMeta, CheckpointSource, CheckpointWrite, Checkpointer};
 use crate::runtime::runs::store::{
-    EventQuery, NewRun, NewRunEvent, NodeStore, Recipe, RequestStore, RunCommit, RunCommitStore, RunCreateStore, RunDeleteStore, RunEnd,
-    RunEventStore, RunQueryStore, ToolLedger, WebhookOutbox, category,
+    EventQuery, NewRun, NewRunEvent, NodeStore, Recipe, RequestStore, RunCommit, RunCommitStore,
+    RunCreateStore, RunDeleteStore, RunEnd, RunEventStore, RunQueryStore, ToolLedger,
+    WebhookOutbox, category,
 };
-use crate::runtime::runs::{IfNotExists, MultitaskStrategy, RunCompletionData, RunRecord, RunSpec, RunStatus, ThreadStatus};
+use crate::runtime::runs::{
+    IfNotExists, MultitaskStrategy, RunCompletionData, RunRecord, RunSpec, RunStatus, ThreadStatus,
+};
 use crate::runtime::stream_bridge::StreamLog;
 use crate::runtime::tasks::{TaskKind, Tasks};
 use crate::state::ThreadState;
@@ -89,7 +92,8 @@ pub const USER: &str = "ann";
 
 /// Moment number `n`, in the store's precision.
 pub fn at(n: i64) -> DateTime<Utc> {
-    DateTime::from_timestamp_micros(1_700_000_000_000_000 + n * 1_000_001).expect("a moment of this century")
+    DateTime::from_timestamp_micros(1_700_000_000_000_000 + n * 1_000_001)
+        .expect("a moment of this century")
 }
 
 /// A thread id.
@@ -138,8 +142,14 @@ pub fn new_run(id: &str, on: &str) -> NewRun {
 
 /// What a run of [`USER`] is started from when it waits.
 pub fn recipe(id: &str, on: &str) -> Recipe {
-    let spec = RunSpec { run_id: Some(run(id)), ..RunSpec::ask("lead_agent", thread(on), message("m", "hi")) };
-    Recipe { spec, actor: ActorContext::user(USER) }
+    let spec = RunSpec {
+        run_id: Some(run(id)),
+        ..RunSpec::ask("lead_agent", thread(on), message("m", "hi"))
+    };
+    Recipe {
+        spec,
+        actor: ActorContext::user(USER),
+    }
 }
 
 /// The record of a run of [`USER`] that owns its thread.
@@ -169,7 +179,12 @@ pub fn record(id: &str, on: &str) -> RunRecord {
 
 /// A commit of a run that writes nothing yet.
 pub fn commit_of(run: &RunRecord) -> RunCommit {
-    RunCommit::new(run.run_id.clone(), run.thread_id.clone(), run.attempt, at(5))
+    RunCommit::new(
+        run.run_id.clone(),
+        run.thread_id.clone(),
+        run.attempt,
+        at(5),
+    )
 }
 
 /// An end.
@@ -205,11 +220,20 @@ pub fn event(on: &str, of: &str, text: &str) -> NewRunEvent {
 
 /// All events, oldest first.
 pub fn all_events() -> EventQuery {
-    EventQuery { limit: 10_000, ..EventQuery::default() }
+    EventQuery {
+        limit: 10_000,
+        ..EventQuery::default()
+    }
 }
 
 /// The write of checkpoint `n` of a run, whose state is `state`.
-pub fn checkpoint_write(on: &str, of: Option<&str>, n: u64, state: &mut ThreadState, log_tail: &mut u64) -> CheckpointWrite {
+pub fn checkpoint_write(
+    on: &str,
+    of: Option<&str>,
+    n: u64,
+    state: &mut ThreadState,
+    log_tail: &mut u64,
+) -> CheckpointWrite {
     let meta = CheckpointMeta {
         checkpoint_id: checkpoint(n),
         thread_id: thread(on),
@@ -239,12 +263,21 @@ pub fn object(value: Value) -> Map<String, Value> {
 }
 
 /// Runs all of `work` at the same time, each in a task of its own.
-pub async fn at_once<T: Send + 'static>(work: impl IntoIterator<Item = impl Future<Output = T> + Send + 'static>) -> Vec<T> {
+pub async fn at_once<T: Send + 'static>(
+    work: impl IntoIterator<Item = impl Future<Output = T> + Send + 'static>,
+) -> Vec<T> {
     let tasks = Tasks::new();
-    let running: Vec<_> = work.into_iter().map(|one| tasks.spawn(TaskKind::Finish, "contract", one)).collect();
+    let running: Vec<_> = work
+        .into_iter()
+        .map(|one| tasks.spawn(TaskKind::Finish, "contract", one))
+        .collect();
     let mut results = Vec::with_capacity(running.len());
     for task in running {
-        results.push(task.await.expect("the task was not aborted").expect("the task did not panic"));
+        results.push(
+            task.await
+                .expect("the task was not aborted")
+                .expect("the task did not panic"),
+        );
     }
     results
 }

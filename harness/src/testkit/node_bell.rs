@@ -39,7 +39,9 @@ async fn connect(bell: &dyn NodeBell, heard: &mut BoxStream<'static, Ring>) {
             }
         }
     };
-    tokio::time::timeout(PATIENCE, wait).await.expect("the bell is heard at last");
+    tokio::time::timeout(PATIENCE, wait)
+        .await
+        .expect("the bell is heard at last");
 }
 
 /// The next ring that is not about the beginning.
@@ -53,7 +55,9 @@ async fn next(heard: &mut BoxStream<'static, Ring>) -> Ring {
             }
         }
     };
-    tokio::time::timeout(PATIENCE, wait).await.expect("a ring should have come")
+    tokio::time::timeout(PATIENCE, wait)
+        .await
+        .expect("a ring should have come")
 }
 
 /// Its own included.
@@ -74,7 +78,11 @@ pub async fn rings_say_what_they_are_for(open: impl AsyncFn() -> Bells) {
     let bells = open().await;
     let mut heard = bells[1].listen();
     connect(&*bells[0], &mut heard).await;
-    let rings = [Ring::Waiting, Ring::Cancelled(run("r-1")), Ring::Ended(run("r_2"))];
+    let rings = [
+        Ring::Waiting,
+        Ring::Cancelled(run("r-1")),
+        Ring::Ended(run("r_2")),
+    ];
     for ring in &rings {
         bells[0].ring(ring.clone());
         assert_eq!(next(&mut heard).await, *ring);

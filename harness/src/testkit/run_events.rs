@@ -26,35 +26,67 @@ macro_rules! run_events_suite {
 }
 
 async fn list(stores: &RunStores, on: &str, query: EventQuery) -> Vec<(u64, NewRunEvent)> {
-    let events = stores.events.list(&thread(on), &query, &Owner::None).await.expect("read");
-    events.into_iter().map(|event| (event.seq, event.event)).collect()
+    let events = stores
+        .events
+        .list(&thread(on), &query, &Owner::None)
+        .await
+        .expect("read");
+    events
+        .into_iter()
+        .map(|event| (event.seq, event.event))
+        .collect()
 }
 
 async fn seqs(stores: &RunStores, on: &str, query: EventQuery) -> Vec<u64> {
-    list(stores, on, query).await.into_iter().map(|(seq, _)| seq).collect()
+    list(stores, on, query)
+        .await
+        .into_iter()
+        .map(|(seq, _)| seq)
+        .collect()
 }
 
 /// A batch may touch several threads.
 pub async fn seq_counts_from_one_per_thread(open: impl AsyncFn() -> RunStores) {
     let stores = open().await;
     assert_eq!(stores.events.append(vec![]).await, Ok(vec![]));
-    let batch = vec![event("t1", "r1", "a"), event("t2", "r2", "x"), event("t1", "r1", "b")];
+    let batch = vec![
+        event("t1", "r1", "a"),
+        event("t2", "r2", "x"),
+        event("t1", "r1", "b"),
+    ];
     assert_eq!(stores.events.append(batch.clone()).await, Ok(vec![1, 1, 2]));
-    assert_eq!(stores.events.append(vec![event("t1", "r3", "c")]).await, Ok(vec![3]));
-    assert_eq!(list(&stores, "t1", all_events()).await, [(1, batch[0].clone()), (2, batch[2].clone()), (3, event("t1", "r3", "c"))]);
-    assert_eq!(list(&stores, "t2", all_events()).await, [(1, batch[1].clone())]);
+    assert_eq!(
+        stores.events.append(vec![event("t1", "r3", "c")]).await,
+        Ok(vec![3])
+    );
+    assert_eq!(
+        list(&stores, "t1", all_events()).await,
+        [
+            (1, batch[0].clone()),
+            (2, batch[2].clone()),
+            (3, event("t1", "r3", "c"))
+        ]
+    );
+    assert_eq!(
+        list(&stores, "t2", all_events()).await,
+        [(1, batch[1].clone())]
+    );
     assert_eq!(list(&stores, "t3", all_events()).await, []);
 }
 
 /// Each caller's batch is consecutive, and a later append of the same caller is later in the journal.
-pub async fn batches_appended_at_once_stay_whole_and_never_share_a_seq(open: impl AsyncFn() -> RunStores) {
+pub async fn batches_appended_at_once_stay_whole_and_never_share_a_seq(
+    open: impl AsyncFn() -> RunStores,
+) {
     let stores = open().await;
     let given = at_once((0..20).map(|n| {
         let stores = stores.clone();
         async move {
             let mut given = Vec::new();
             for _ in 0..5 {
-                let batch = (0..3).map(|k| event("t1", &format!("r{n}"), &k.to_string())).collect();
+                let batch = (0..3)
+                    .map(|k| event("t1", &format!("r{n}"), &k.to_string()))
+                    .collect();
                 given.push(stores.events.append(batch).await.expect("appended"));
             }
             given
@@ -62,7 +94,11 @@ pub async fn batches_appended_at_once_stay_whole_and_never_share_a_seq(open: imp
     }))
     .await;
     for one in &given {
-        assert!(one.iter().all(|batch| batch[1] == batch[0] + 1 && batch[2] == batch[1] + 1), "{one:?}");
+        assert!(
+            one.iter()
+                .all(|batch| batch[1] == batch[0] + 1 && batch[2] == batch[1] + 1),
+            "{one:?}"
+        );
         assert!(one.is_sorted_by_key(|batch| batch[0]), "{one:?}");
     }
     let mut all: Vec<u64> = given.into_iter().flatten().flatten().collect();
@@ -81,14 +117,30 @@ pub async fn any_json_comes_back_as_it_was(open: impl AsyncFn() -> RunStores) {
         json!({"z": 1, "a": {"deep": [[], {}]}, "": ""}),
         json!("x".repeat(200_000)),
     ];
-    let batch: Vec<NewRunEvent> =
-        contents.iter().map(|content| NewRunEvent { content: content.clone(), ..event("t1", "r1", "") }).collect();
+    let batch: Vec<NewRunEvent> = contents
+        .iter()
+        .map(|content| NewRunEvent {
+            content: content.clone(),
+            ..event("t1", "r1", "")
+        })
+        .collect();
     stores.events.append(batch).await.expect("appended");
-    let odd = NewRunEvent { metadata: object(json!({"b": null, "a": "\u{0}"})), user_id: None, ..event("t1", "r1", "") };
-    stores.events.append(vec![odd.clone()]).await.expect("appended");
+    let odd = NewRunEvent {
+        metadata: object(json!({"b": null, "a": "\u{0}"})),
+        user_id: None,
+        ..event("t1", "r1", "")
+    };
+    stores
+        .events
+        .append(vec![odd.clone()])
+        .await
+        .expect("appended");
     let read = list(&stores, "t1", all_events()).await;
     assert_eq!(
-        read.iter().take(5).map(|(_, event)| event.content.to_string()).collect::<Vec<_>>(),
+        read.iter()
+            .take(5)
+            .map(|(_, event)| event.content.to_string())
+            .collect::<Vec<_>>(),
         contents.map(|content| content.to_string())
     );
     assert_eq!(read[5].1, odd);
@@ -97,48 +149,184 @@ pub async fn any_json_comes_back_as_it_was(open: impl AsyncFn() -> RunStores) {
 /// All given conditions hold for every event of the answer.
 pub async fn filters_combine(open: impl AsyncFn() -> RunStores) {
     let stores = open().await;
-    let kinds = [("run.start", category::TRACE), ("llm.human.input", category::MESSAGE), ("llm.ai.response", category::MESSAGE)];
+    let kinds = [
+        ("run.start", category::TRACE),
+        ("llm.human.input", category::MESSAGE),
+        ("llm.ai.response", category::MESSAGE),
+    ];
     for id in ["r1", "r2"] {
-        let batch =
-            kinds.map(|(kind, category)| NewRunEvent { event_type: kind.to_owned(), category: category.to_owned(), ..event("t1", id, "") });
-        stores.events.append(batch.to_vec()).await.expect("appended");
+        let batch = kinds.map(|(kind, category)| NewRunEvent {
+            event_type: kind.to_owned(),
+            category: category.to_owned(),
+            ..event("t1", id, "")
+        });
+        stores
+            .events
+            .append(batch.to_vec())
+            .await
+            .expect("appended");
     }
-    let messages = EventQuery { category: Some(category::MESSAGE.to_owned()), ..all_events() };
+    let messages = EventQuery {
+        category: Some(category::MESSAGE.to_owned()),
+        ..all_events()
+    };
     assert_eq!(seqs(&stores, "t1", messages.clone()).await, [2, 3, 5, 6]);
-    assert_eq!(seqs(&stores, "t1", EventQuery { run_id: Some(run("r2")), ..messages.clone() }).await, [5, 6]);
-    assert_eq!(seqs(&stores, "t1", EventQuery { event_types: vec!["llm.ai.response".to_owned()], ..messages.clone() }).await, [3, 6]);
+    assert_eq!(
+        seqs(
+            &stores,
+            "t1",
+            EventQuery {
+                run_id: Some(run("r2")),
+                ..messages.clone()
+            }
+        )
+        .await,
+        [5, 6]
+    );
+    assert_eq!(
+        seqs(
+            &stores,
+            "t1",
+            EventQuery {
+                event_types: vec!["llm.ai.response".to_owned()],
+                ..messages.clone()
+            }
+        )
+        .await,
+        [3, 6]
+    );
     let types = vec!["run.start".to_owned(), "llm.human.input".to_owned()];
-    assert_eq!(seqs(&stores, "t1", EventQuery { event_types: types, ..all_events() }).await, [1, 2, 4, 5]);
-    assert_eq!(seqs(&stores, "t1", EventQuery { after_seq: Some(2), before_seq: Some(6), ..messages }).await, [3, 5]);
-    assert_eq!(seqs(&stores, "t1", EventQuery { after_seq: Some(u64::MAX), ..all_events() }).await, [0; 0]);
-    assert_eq!(seqs(&stores, "t1", EventQuery { limit: 0, ..all_events() }).await, [0; 0]);
+    assert_eq!(
+        seqs(
+            &stores,
+            "t1",
+            EventQuery {
+                event_types: types,
+                ..all_events()
+            }
+        )
+        .await,
+        [1, 2, 4, 5]
+    );
+    assert_eq!(
+        seqs(
+            &stores,
+            "t1",
+            EventQuery {
+                after_seq: Some(2),
+                before_seq: Some(6),
+                ..messages
+            }
+        )
+        .await,
+        [3, 5]
+    );
+    assert_eq!(
+        seqs(
+            &stores,
+            "t1",
+            EventQuery {
+                after_seq: Some(u64::MAX),
+                ..all_events()
+            }
+        )
+        .await,
+        [0; 0]
+    );
+    assert_eq!(
+        seqs(
+            &stores,
+            "t1",
+            EventQuery {
+                limit: 0,
+                ..all_events()
+            }
+        )
+        .await,
+        [0; 0]
+    );
 }
 
 /// A page from the end reads forwards.
 pub async fn the_newest_page_is_given_in_ascending_order(open: impl AsyncFn() -> RunStores) {
     let stores = open().await;
-    stores.events.append((0..10).map(|_| event("t1", "r1", "")).collect()).await.expect("appended");
-    let page = |order, before_seq| EventQuery { limit: 3, order, before_seq, ..EventQuery::default() };
-    assert_eq!(seqs(&stores, "t1", page(Order::Newest, None)).await, [8, 9, 10]);
-    assert_eq!(seqs(&stores, "t1", page(Order::Newest, Some(8))).await, [5, 6, 7]);
-    assert_eq!(seqs(&stores, "t1", page(Order::Oldest, Some(8))).await, [1, 2, 3]);
+    stores
+        .events
+        .append((0..10).map(|_| event("t1", "r1", "")).collect())
+        .await
+        .expect("appended");
+    let page = |order, before_seq| EventQuery {
+        limit: 3,
+        order,
+        before_seq,
+        ..EventQuery::default()
+    };
+    assert_eq!(
+        seqs(&stores, "t1", page(Order::Newest, None)).await,
+        [8, 9, 10]
+    );
+    assert_eq!(
+        seqs(&stores, "t1", page(Order::Newest, Some(8))).await,
+        [5, 6, 7]
+    );
+    assert_eq!(
+        seqs(&stores, "t1", page(Order::Oldest, Some(8))).await,
+        [1, 2, 3]
+    );
 }
 
 /// Not traces, not other threads.
 pub async fn only_messages_are_counted(open: impl AsyncFn() -> RunStores) {
     let stores = open().await;
-    let trace = NewRunEvent { category: category::TRACE.to_owned(), ..event("t1", "r1", "") };
-    stores.events.append(vec![event("t1", "r1", ""), trace, event("t1", "r1", ""), event("t2", "r1", "")]).await.expect("appended");
-    assert_eq!(stores.events.count_messages(&thread("t1"), &Owner::None).await, Ok(2));
-    assert_eq!(stores.events.count_messages(&thread("t1"), &Owner::User("bob".to_owned())).await, Ok(0));
+    let trace = NewRunEvent {
+        category: category::TRACE.to_owned(),
+        ..event("t1", "r1", "")
+    };
+    stores
+        .events
+        .append(vec![
+            event("t1", "r1", ""),
+            trace,
+            event("t1", "r1", ""),
+            event("t2", "r1", ""),
+        ])
+        .await
+        .expect("appended");
+    assert_eq!(
+        stores
+            .events
+            .count_messages(&thread("t1"), &Owner::None)
+            .await,
+        Ok(2)
+    );
+    assert_eq!(
+        stores
+            .events
+            .count_messages(&thread("t1"), &Owner::User("bob".to_owned()))
+            .await,
+        Ok(0)
+    );
 }
 
 /// And a missing actor is an error, not everybody.
 pub async fn another_users_events_read_as_none(open: impl AsyncFn() -> RunStores) {
     let stores = open().await;
-    let of_nobody = NewRunEvent { user_id: None, ..event("t1", "r1", "") };
-    stores.events.append(vec![event("t1", "r1", ""), of_nobody]).await.expect("appended");
-    let seen = async |owner: Owner| stores.events.list(&thread("t1"), &all_events(), &owner).await.map(|events| events.len());
+    let of_nobody = NewRunEvent {
+        user_id: None,
+        ..event("t1", "r1", "")
+    };
+    stores
+        .events
+        .append(vec![event("t1", "r1", ""), of_nobody])
+        .await
+        .expect("appended");
+    let seen = async |owner: Owner| {
+        stores
+            .events
+            .list(&thread("t1"), &all_events(), &owner)
+            .await
+            .map(|events| events.len())
+    };
     assert_eq!(seen(Owner::User(USER.to_owned())).await, Ok(1));
     assert_eq!(seen(Owner::User("bob".to_owned())).await, Ok(0));
     assert_eq!(seen(Owner::None).await, Ok(2));
@@ -146,34 +334,76 @@ pub async fn another_users_events_read_as_none(open: impl AsyncFn() -> RunStores
 }
 
 /// A cursor that a client holds never points to two events.
-pub async fn seq_does_not_come_back_after_a_runs_events_are_deleted(open: impl AsyncFn() -> RunStores) {
+pub async fn seq_does_not_come_back_after_a_runs_events_are_deleted(
+    open: impl AsyncFn() -> RunStores,
+) {
     let stores = open().await;
-    stores.events.append(vec![event("t1", "r1", "a"), event("t1", "r2", "b")]).await.expect("appended");
-    stores.events.delete_run(&thread("t1"), &run("r2")).await.expect("deleted");
-    stores.events.delete_run(&thread("t1"), &run("r2")).await.expect("deleted again");
-    assert_eq!(stores.events.append(vec![event("t1", "r3", "c")]).await, Ok(vec![3]));
+    stores
+        .events
+        .append(vec![event("t1", "r1", "a"), event("t1", "r2", "b")])
+        .await
+        .expect("appended");
+    stores
+        .events
+        .delete_run(&thread("t1"), &run("r2"))
+        .await
+        .expect("deleted");
+    stores
+        .events
+        .delete_run(&thread("t1"), &run("r2"))
+        .await
+        .expect("deleted again");
+    assert_eq!(
+        stores.events.append(vec![event("t1", "r3", "c")]).await,
+        Ok(vec![3])
+    );
     assert_eq!(seqs(&stores, "t1", all_events()).await, [1, 3]);
 }
 
 /// Idempotent.
-pub async fn deleting_a_threads_events_leaves_other_threads_alone(open: impl AsyncFn() -> RunStores) {
+pub async fn deleting_a_threads_events_leaves_other_threads_alone(
+    open: impl AsyncFn() -> RunStores,
+) {
     let stores = open().await;
-    stores.events.append(vec![event("t1", "r1", "a"), event("t2", "r1", "b")]).await.expect("appended");
+    stores
+        .events
+        .append(vec![event("t1", "r1", "a"), event("t2", "r1", "b")])
+        .await
+        .expect("appended");
     for _ in 0..2 {
-        stores.events.delete_thread(&thread("t1")).await.expect("deleted");
+        stores
+            .events
+            .delete_thread(&thread("t1"))
+            .await
+            .expect("deleted");
     }
     assert_eq!(seqs(&stores, "t1", all_events()).await, [0; 0]);
     assert_eq!(seqs(&stores, "t2", all_events()).await, [1]);
-    stores.events.append(vec![event("t1", "r1", "a")]).await.expect("appended");
+    stores
+        .events
+        .append(vec![event("t1", "r1", "a")])
+        .await
+        .expect("appended");
     assert_eq!(list(&stores, "t1", all_events()).await.len(), 1);
 }
 
 /// More rows than one statement takes.
 pub async fn a_large_batch_is_one_append(open: impl AsyncFn() -> RunStores) {
     let stores = open().await;
-    let given = stores.events.append((0..1_700).map(|n| event("t1", "r1", &n.to_string())).collect()).await;
+    let given = stores
+        .events
+        .append(
+            (0..1_700)
+                .map(|n| event("t1", "r1", &n.to_string()))
+                .collect(),
+        )
+        .await;
     assert_eq!(given, Ok((1..=1_700).collect()));
     let read = list(&stores, "t1", all_events()).await;
-    assert!(read.iter().enumerate().all(|(n, (_, event))| event.content == json!({"text": n.to_string()})));
+    assert!(
+        read.iter()
+            .enumerate()
+            .all(|(n, (_, event))| event.content == json!({"text": n.to_string()}))
+    );
     assert_eq!(read.len(), 1_700);
 }

@@ -5,7 +5,9 @@ use serde_json::json;
 
 use super::{RunStores, at, at_once, commit_of, end_in, new_run, run};
 use crate::runtime::runs::RunStatus;
-use crate::runtime::runs::store::{NewRun, RunCommit, RunEnd, WebhookCall, WebhookDelivery, WebhookOutbox};
+use crate::runtime::runs::store::{
+    NewRun, RunCommit, RunEnd, WebhookCall, WebhookDelivery, WebhookOutbox,
+};
 
 /// One test per promise of the outbox.
 #[macro_export]
@@ -25,13 +27,25 @@ macro_rules! webhook_outbox_suite {
 
 fn call() -> WebhookCall {
     let error = Some(("E".to_owned(), "why".to_owned()));
-    WebhookCall { url: "http://h.test/\u{e9}".to_owned(), started_at: at(2), values: Some(json!({ "a": [1] })), error }
+    WebhookCall {
+        url: "http://h.test/\u{e9}".to_owned(),
+        started_at: at(2),
+        values: Some(json!({ "a": [1] })),
+        error,
+    }
 }
 
 async fn ended(stores: &RunStores, new: NewRun) {
     let record = stores.create.admit(new).await.expect("admitted").run;
-    let end = RunEnd { webhook: Some(call()), ..end_in(RunStatus::Error) };
-    let commit = RunCommit { batch: 1, end: Some(end), ..commit_of(&record) };
+    let end = RunEnd {
+        webhook: Some(call()),
+        ..end_in(RunStatus::Error)
+    };
+    let commit = RunCommit {
+        batch: 1,
+        end: Some(end),
+        ..commit_of(&record)
+    };
     for _ in 0..2 {
         stores.commit.commit(commit.clone()).await.expect("ended");
     }
@@ -42,29 +56,58 @@ async fn due(outbox: &dyn WebhookOutbox, now: DateTime<Utc>) -> Vec<WebhookDeliv
 }
 
 /// However often the end is sent.
-pub async fn a_call_is_written_with_the_end_and_stays_until_it_is_taken(open: impl AsyncFn() -> RunStores) {
+pub async fn a_call_is_written_with_the_end_and_stays_until_it_is_taken(
+    open: impl AsyncFn() -> RunStores,
+) {
     let stores = open().await;
     let outbox = stores.webhooks.clone();
     assert_eq!(due(&*outbox, at(9)).await, []);
-    ended(&stores, NewRun { webhook: Some(call().url), ..new_run("r1", "t1") }).await;
+    ended(
+        &stores,
+        NewRun {
+            webhook: Some(call().url),
+            ..new_run("r1", "t1")
+        },
+    )
+    .await;
     let calls = due(&*outbox, at(9)).await;
-    let [delivery] = calls.as_slice() else { panic!("{calls:?}") };
-    assert_eq!((delivery.call.clone(), delivery.ended_at, delivery.tries), (call(), at(5), 0));
-    assert_eq!((delivery.run.run_id.clone(), delivery.run.status, &delivery.run.webhook), (run("r1"), RunStatus::Error, &Some(call().url)));
+    let [delivery] = calls.as_slice() else {
+        panic!("{calls:?}")
+    };
+    assert_eq!(
+        (delivery.call.clone(), delivery.ended_at, delivery.tries),
+        (call(), at(5), 0)
+    );
+    assert_eq!(
+        (
+            delivery.run.run_id.clone(),
+            delivery.run.status,
+            &delivery.run.webhook
+        ),
+        (run("r1"), RunStatus::Error, &Some(call().url))
+    );
     outbox.delivered(&run("r1")).await.expect("forgotten");
     assert_eq!(due(&*outbox, at(1_000)).await, []);
 }
 
 /// Or never again.
-pub async fn a_call_that_was_not_taken_is_due_again_when_it_was_said(open: impl AsyncFn() -> RunStores) {
+pub async fn a_call_that_was_not_taken_is_due_again_when_it_was_said(
+    open: impl AsyncFn() -> RunStores,
+) {
     let stores = open().await;
     let outbox = stores.webhooks.clone();
     ended(&stores, new_run("r1", "t1")).await;
     assert_eq!(due(&*outbox, at(9)).await.len(), 1);
-    outbox.failed(&[run("r1")], "no \0 answer", Some(at(20)), at(9)).await.expect("written");
+    outbox
+        .failed(&[run("r1")], "no \0 answer", Some(at(20)), at(9))
+        .await
+        .expect("written");
     assert_eq!(due(&*outbox, at(19)).await, []);
     assert_eq!(due(&*outbox, at(20)).await[0].tries, 1);
-    outbox.failed(&[run("r1")], "no answer", None, at(20)).await.expect("written");
+    outbox
+        .failed(&[run("r1")], "no answer", None, at(20))
+        .await
+        .expect("written");
     assert_eq!(due(&*outbox, at(1_000)).await, []);
 }
 
@@ -93,12 +136,24 @@ pub async fn calls_that_were_not_tried_are_put_back(open: impl AsyncFn() -> RunS
         ended(&stores, new_run(&format!("r{n}"), &format!("t{n}"))).await;
     }
     assert_eq!(due(&*outbox, at(9)).await.len(), 3);
-    outbox.put_back(&[run("r0"), run("r2"), run("gone")], at(12)).await.expect("written");
+    outbox
+        .put_back(&[run("r0"), run("r2"), run("gone")], at(12))
+        .await
+        .expect("written");
     assert_eq!(due(&*outbox, at(11)).await, []);
     let again = due(&*outbox, at(12)).await;
-    assert_eq!(again.iter().map(|call| call.tries).collect::<Vec<_>>(), [0, 0]);
-    outbox.failed(&[run("r1"), run("gone")], "no", None, at(12)).await.expect("written");
-    outbox.put_back(&[run("r1")], at(13)).await.expect("written");
+    assert_eq!(
+        again.iter().map(|call| call.tries).collect::<Vec<_>>(),
+        [0, 0]
+    );
+    outbox
+        .failed(&[run("r1"), run("gone")], "no", None, at(12))
+        .await
+        .expect("written");
+    outbox
+        .put_back(&[run("r1")], at(13))
+        .await
+        .expect("written");
     assert_eq!(due(&*outbox, at(13)).await, []);
     outbox.put_back(&[], at(13)).await.expect("nothing");
 }
@@ -110,21 +165,57 @@ pub async fn a_dead_letter_is_listed_and_sent_again(open: impl AsyncFn() -> RunS
     for n in 0..3 {
         ended(&stores, new_run(&format!("r{n}"), &format!("t{n}"))).await;
     }
-    outbox.failed(&[run("r1")], "no \0 answer", None, at(7)).await.expect("written");
-    outbox.failed(&[run("r2")], "later", Some(at(50)), at(7)).await.expect("written");
+    outbox
+        .failed(&[run("r1")], "no \0 answer", None, at(7))
+        .await
+        .expect("written");
+    outbox
+        .failed(&[run("r2")], "later", Some(at(50)), at(7))
+        .await
+        .expect("written");
     let all = outbox.letters(false, 9).await.expect("read");
-    assert_eq!(all.iter().map(|letter| letter.run_id.as_str()).collect::<Vec<_>>(), ["r2", "r1", "r0"]);
+    assert_eq!(
+        all.iter()
+            .map(|letter| letter.run_id.as_str())
+            .collect::<Vec<_>>(),
+        ["r2", "r1", "r0"]
+    );
     let dead = outbox.letters(true, 9).await.expect("read");
-    let [letter] = dead.as_slice() else { panic!("{dead:?}") };
-    assert_eq!((letter.run_id.clone(), letter.url.clone(), letter.ended_at, letter.tries), (run("r1"), call().url, at(5), 1));
+    let [letter] = dead.as_slice() else {
+        panic!("{dead:?}")
+    };
+    assert_eq!(
+        (
+            letter.run_id.clone(),
+            letter.url.clone(),
+            letter.ended_at,
+            letter.tries
+        ),
+        (run("r1"), call().url, at(5), 1)
+    );
     assert_eq!((letter.due_at, letter.died_at), (None, Some(at(7))));
-    assert!(letter.last_error.as_deref().is_some_and(|error| error.starts_with("no ")), "{letter:?}");
+    assert!(
+        letter
+            .last_error
+            .as_deref()
+            .is_some_and(|error| error.starts_with("no ")),
+        "{letter:?}"
+    );
     assert_eq!(outbox.resend(&run("gone"), at(8)).await, Ok(false));
     assert_eq!(outbox.resend(&run("r1"), at(8)).await, Ok(true));
     assert_eq!(outbox.letters(true, 9).await, Ok(vec![]));
     let calls = due(&*outbox, at(8)).await;
-    assert_eq!(calls.iter().map(|call| (call.run.run_id.as_str(), call.tries)).collect::<Vec<_>>(), [("r0", 0), ("r1", 0)]);
-    assert_eq!(outbox.letters(false, 1).await.map(|letters| letters.len()), Ok(1));
+    assert_eq!(
+        calls
+            .iter()
+            .map(|call| (call.run.run_id.as_str(), call.tries))
+            .collect::<Vec<_>>(),
+        [("r0", 0), ("r1", 0)]
+    );
+    assert_eq!(
+        outbox.letters(false, 1).await.map(|letters| letters.len()),
+        Ok(1)
+    );
 }
 
 /// And nothing else is.
@@ -135,24 +226,38 @@ pub async fn dead_letters_are_swept_with_what_they_say(open: impl AsyncFn() -> R
         ended(&stores, new_run(&format!("r{n}"), &format!("t{n}"))).await;
     }
     for (n, died) in [(0, 10), (1, 11), (2, 12)] {
-        outbox.failed(&[run(&format!("r{n}"))], "no", None, at(died)).await.expect("written");
+        outbox
+            .failed(&[run(&format!("r{n}"))], "no", None, at(died))
+            .await
+            .expect("written");
     }
     assert_eq!(outbox.sweep(at(9), 9).await, Ok(0));
     assert_eq!(outbox.sweep(at(11), 1).await, Ok(1));
     assert_eq!(outbox.sweep(at(11), 9).await, Ok(1));
     let left = outbox.letters(false, 9).await.expect("read");
-    assert_eq!(left.iter().map(|letter| letter.run_id.as_str()).collect::<Vec<_>>(), ["r3", "r2"]);
+    assert_eq!(
+        left.iter()
+            .map(|letter| letter.run_id.as_str())
+            .collect::<Vec<_>>(),
+        ["r3", "r2"]
+    );
 }
 
 /// With all that was said in the run.
 pub async fn a_call_outlives_its_temporary_thread(open: impl AsyncFn() -> RunStores) {
     let stores = open().await;
     let outbox = stores.webhooks.clone();
-    let new = NewRun { temporary_thread: true, ..new_run("r1", "t1") };
+    let new = NewRun {
+        temporary_thread: true,
+        ..new_run("r1", "t1")
+    };
     let kwargs = new.kwargs.clone();
     ended(&stores, new).await;
     let calls = due(&*outbox, at(9)).await;
-    assert_eq!((calls[0].run.kwargs.clone(), calls[0].call.values.clone()), (kwargs, Some(json!({ "a": [1] }))));
+    assert_eq!(
+        (calls[0].run.kwargs.clone(), calls[0].call.values.clone()),
+        (kwargs, Some(json!({ "a": [1] })))
+    );
     assert_eq!(stores.delete.delete(&run("r1")).await, Ok(true));
     assert_eq!(due(&*outbox, at(100)).await.len(), 1);
 }

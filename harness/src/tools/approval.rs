@@ -12,10 +12,26 @@ use crate::messages::ToolCall;
 pub const ALLOWED_DECISIONS: [&str; 4] = ["approve", "edit", "reject", "respond"];
 
 /// Words that approve a call.
-const YES: &[&str] =
-    &["true", "yes", "y", "ok", "okay", "approve", "approved", "accept", "accepted", "allow", "allowed", "confirm", "confirmed"];
+const YES: &[&str] = &[
+    "true",
+    "yes",
+    "y",
+    "ok",
+    "okay",
+    "approve",
+    "approved",
+    "accept",
+    "accepted",
+    "allow",
+    "allowed",
+    "confirm",
+    "confirmed",
+];
 /// Words that reject a call.
-const NO: &[&str] = &["false", "no", "n", "reject", "rejected", "deny", "denied", "decline", "declined", "ignore", "cancel", "refuse"];
+const NO: &[&str] = &[
+    "false", "no", "n", "reject", "rejected", "deny", "denied", "decline", "declined", "ignore",
+    "cancel", "refuse",
+];
 /// How much of an answer an error repeats, in characters.
 const LONGEST_ECHO: usize = 80;
 
@@ -83,17 +99,32 @@ impl Approval {
     pub fn read(answer: &Value) -> Result<Self, AnswerError> {
         match listed(answer) {
             Some([one]) => decision(one),
-            Some(several) => Err(AnswerError::Count { given: several.len(), wanted: 1 }),
+            Some(several) => Err(AnswerError::Count {
+                given: several.len(),
+                wanted: 1,
+            }),
             None => decision(answer),
         }
     }
 
     /// The call that is made instead of `call`; `None` where none is, or where it is made as it was written.
     pub fn edited(&self, call: &ToolCall) -> Option<ToolCall> {
-        let Self::Edit { edited_action: EditedAction { name, args } } = self else { return None };
+        let Self::Edit {
+            edited_action: EditedAction { name, args },
+        } = self
+        else {
+            return None;
+        };
         let name = name.clone().unwrap_or_else(|| call.name.clone());
-        let args = args.iter().map(|(key, value)| (key.clone(), retyped(value, call.args.get(key)))).collect();
-        Some(ToolCall { name, args, ..call.clone() })
+        let args = args
+            .iter()
+            .map(|(key, value)| (key.clone(), retyped(value, call.args.get(key))))
+            .collect();
+        Some(ToolCall {
+            name,
+            args,
+            ..call.clone()
+        })
     }
 }
 
@@ -102,8 +133,12 @@ fn retyped(edited: &Value, written: Option<&Value>) -> Value {
     match (edited, written) {
         (Value::String(_), None | Some(Value::String(_) | Value::Null)) => edited.clone(),
         (Value::String(text), Some(written)) => {
-            let same_type = |typed: &Value| std::mem::discriminant(typed) == std::mem::discriminant(written);
-            serde_json::from_str(text).ok().filter(same_type).unwrap_or_else(|| edited.clone())
+            let same_type =
+                |typed: &Value| std::mem::discriminant(typed) == std::mem::discriminant(written);
+            serde_json::from_str(text)
+                .ok()
+                .filter(same_type)
+                .unwrap_or_else(|| edited.clone())
         }
         _ => edited.clone(),
     }
@@ -111,7 +146,11 @@ fn retyped(edited: &Value, written: Option<&Value>) -> Value {
 
 /// The decisions of an answer that holds a list of them, in the order of the calls: `{"decisions": [..]}`, or the list alone.
 pub(crate) fn listed(answer: &Value) -> Option<&[Value]> {
-    let list = if answer.is_array() { answer } else { answer.get("decisions")? };
+    let list = if answer.is_array() {
+        answer
+    } else {
+        answer.get("decisions")?
+    };
     list.as_array().map(Vec::as_slice)
 }
 
@@ -122,16 +161,24 @@ fn decision(answer: &Value) -> Result<Approval, AnswerError> {
         Value::Bool(false) => Ok(Approval::Reject { message: None }),
         Value::String(word) => plain(word).ok_or_else(no_decision),
         Value::Object(fields) => {
-            let kind = fields.get("type").and_then(Value::as_str).ok_or_else(no_decision)?;
+            let kind = fields
+                .get("type")
+                .and_then(Value::as_str)
+                .ok_or_else(no_decision)?;
             match kind.trim().to_ascii_lowercase().as_str() {
                 "edit" => edit(fields),
                 "respond" | "response" => {
                     let message = text(fields).filter(|text| !text.trim().is_empty());
-                    let message = message.ok_or(AnswerError::Field("respond", "a text under `message`"))?;
-                    Ok(Approval::Respond { message: message.to_owned() })
+                    let message =
+                        message.ok_or(AnswerError::Field("respond", "a text under `message`"))?;
+                    Ok(Approval::Respond {
+                        message: message.to_owned(),
+                    })
                 }
                 word => match plain(word).ok_or_else(no_decision)? {
-                    Approval::Reject { .. } => Ok(Approval::Reject { message: text(fields).map(str::to_owned) }),
+                    Approval::Reject { .. } => Ok(Approval::Reject {
+                        message: text(fields).map(str::to_owned),
+                    }),
                     other => Ok(other),
                 },
             }
@@ -146,25 +193,43 @@ fn plain(word: &str) -> Option<Approval> {
     if YES.contains(&word.as_str()) {
         return Some(Approval::Approve);
     }
-    NO.contains(&word.as_str()).then_some(Approval::Reject { message: None })
+    NO.contains(&word.as_str())
+        .then_some(Approval::Reject { message: None })
 }
 
 /// What a person says beside a decision: LangChain's `message`, or Agent Inbox's `args`.
 fn text(fields: &Map<String, Value>) -> Option<&str> {
-    ["message", "args"].into_iter().find_map(|key| fields.get(key)?.as_str()).filter(|text| !text.is_empty())
+    ["message", "args"]
+        .into_iter()
+        .find_map(|key| fields.get(key)?.as_str())
+        .filter(|text| !text.is_empty())
 }
 
 /// `edited_action: {name, args}`, in JavaScript `editedAction`, or Agent Inbox's `args: {action, args}`.
 fn edit(fields: &Map<String, Value>) -> Result<Approval, AnswerError> {
-    let wanted = || AnswerError::Field("edit", "`edited_action` with `name` and `args`, which is an object");
-    let edited = ["edited_action", "editedAction", "args"].into_iter().find_map(|key| fields.get(key)).ok_or_else(wanted)?;
-    let args = edited.get("args").and_then(Value::as_object).cloned().ok_or_else(wanted)?;
+    let wanted = || {
+        AnswerError::Field(
+            "edit",
+            "`edited_action` with `name` and `args`, which is an object",
+        )
+    };
+    let edited = ["edited_action", "editedAction", "args"]
+        .into_iter()
+        .find_map(|key| fields.get(key))
+        .ok_or_else(wanted)?;
+    let args = edited
+        .get("args")
+        .and_then(Value::as_object)
+        .cloned()
+        .ok_or_else(wanted)?;
     let name = match edited.get("name").or_else(|| edited.get("action")) {
         None | Some(Value::Null) => None,
         Some(Value::String(name)) if !name.is_empty() => Some(name.clone()),
         Some(_) => return Err(wanted()),
     };
-    Ok(Approval::Edit { edited_action: EditedAction { name, args } })
+    Ok(Approval::Edit {
+        edited_action: EditedAction { name, args },
+    })
 }
 
 fn echo(answer: &Value) -> String {
@@ -176,7 +241,9 @@ fn echo(answer: &Value) -> String {
 }
 
 /// Reads a saved decision. Older versions saved the answer itself, in one of its forms.
-pub(crate) fn saved<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Approval>, D::Error> {
+pub(crate) fn saved<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<Approval>, D::Error> {
     let saved = Option::<Value>::deserialize(deserializer)?;
     Ok(saved.and_then(|answer| Approval::read(&answer).ok()))
 }

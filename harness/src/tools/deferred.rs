@@ -41,13 +41,19 @@ pub struct DeferredTools {
 impl DeferredTools {
     /// A catalog of these.
     pub fn new(schemas: impl IntoIterator<Item = ToolSchema>) -> Self {
-        let mut schemas: IndexMap<String, ToolSchema> = schemas.into_iter().map(|schema| (schema.name.clone(), schema)).collect();
+        let mut schemas: IndexMap<String, ToolSchema> = schemas
+            .into_iter()
+            .map(|schema| (schema.name.clone(), schema))
+            .collect();
         schemas.sort_keys();
         let mut digest = Sha256::new();
         for schema in schemas.values() {
             digest.update(shown(schema).to_string());
         }
-        Self { schemas, hash: hex::encode(&digest.finalize()[..8]) }
+        Self {
+            schemas,
+            hash: hex::encode(&digest.finalize()[..8]),
+        }
     }
 
     /// Their names, in order.
@@ -62,8 +68,15 @@ impl DeferredTools {
 
     /// Those names of the catalog that the thread has found.
     pub fn promoted(&self, state: &ThreadState) -> HashSet<String> {
-        let held = state.channel(PROMOTED).and_then(|value| Promoted::deserialize(value).ok()).unwrap_or_default();
-        if held.catalog_hash == self.hash { held.names.into_iter().collect() } else { HashSet::new() }
+        let held = state
+            .channel(PROMOTED)
+            .and_then(|value| Promoted::deserialize(value).ok())
+            .unwrap_or_default();
+        if held.catalog_hash == self.hash {
+            held.names.into_iter().collect()
+        } else {
+            HashSet::new()
+        }
     }
 
     /// Whether a model of this thread does not see the tool yet.
@@ -76,29 +89,58 @@ impl DeferredTools {
     pub fn search(&self, query: &str) -> Vec<&ToolSchema> {
         let query: String = query.trim().chars().take(LONGEST_QUERY).collect();
         if let Some(names) = query.strip_prefix("select:") {
-            let wanted: Vec<String> = names.split(',').map(|name| name.trim().to_lowercase()).collect();
-            return self.schemas.values().filter(|schema| wanted.contains(&schema.name.to_lowercase())).collect();
+            let wanted: Vec<String> = names
+                .split(',')
+                .map(|name| name.trim().to_lowercase())
+                .collect();
+            return self
+                .schemas
+                .values()
+                .filter(|schema| wanted.contains(&schema.name.to_lowercase()))
+                .collect();
         }
         let mut found: Vec<(usize, &ToolSchema)> = match query.strip_prefix('+') {
             Some(query) => {
                 let (word, rest) = query.split_once(char::is_whitespace).unwrap_or((query, ""));
                 let (word, rest) = (word.to_lowercase(), pattern(rest.trim()));
-                let named = self.schemas.values().filter(|schema| !word.is_empty() && schema.name.to_lowercase().contains(&word));
-                named.map(|schema| (rest.as_ref().map_or(0, |rest| self.hits(rest, schema)), schema)).collect()
+                let named = self.schemas.values().filter(|schema| {
+                    !word.is_empty() && schema.name.to_lowercase().contains(&word)
+                });
+                named
+                    .map(|schema| {
+                        (
+                            rest.as_ref().map_or(0, |rest| self.hits(rest, schema)),
+                            schema,
+                        )
+                    })
+                    .collect()
             }
             None => {
-                let Some(pattern) = pattern(&query) else { return Vec::new() };
+                let Some(pattern) = pattern(&query) else {
+                    return Vec::new();
+                };
                 let is_named = |schema: &ToolSchema| pattern.is_match(&schema.name);
-                let is_meant = |schema: &&ToolSchema| is_named(schema) || pattern.is_match(self.looked_through(schema));
-                self.schemas.values().filter(is_meant).map(|schema| (usize::from(is_named(schema)), schema)).collect()
+                let is_meant = |schema: &&ToolSchema| {
+                    is_named(schema) || pattern.is_match(self.looked_through(schema))
+                };
+                self.schemas
+                    .values()
+                    .filter(is_meant)
+                    .map(|schema| (usize::from(is_named(schema)), schema))
+                    .collect()
             }
         };
         found.sort_by_key(|(rank, _)| std::cmp::Reverse(*rank));
-        found.into_iter().take(MOST_FOUND).map(|(_, schema)| schema).collect()
+        found
+            .into_iter()
+            .take(MOST_FOUND)
+            .map(|(_, schema)| schema)
+            .collect()
     }
 
     fn hits(&self, pattern: &Regex, schema: &ToolSchema) -> usize {
-        pattern.find_iter(&schema.name).count() + pattern.find_iter(self.looked_through(schema)).count()
+        pattern.find_iter(&schema.name).count()
+            + pattern.find_iter(self.looked_through(schema)).count()
     }
 
     /// The beginning of a description.
@@ -113,8 +155,17 @@ impl DeferredTools {
 
     /// The change that lets the thread's models see these tools.
     pub fn promotion<'a>(&self, found: impl IntoIterator<Item = &'a ToolSchema>) -> StateUpdate {
-        let names = found.into_iter().map(|schema| schema.name.clone()).collect();
-        StateUpdate::channel(PROMOTED, json!(Promoted { catalog_hash: self.hash.clone(), names }))
+        let names = found
+            .into_iter()
+            .map(|schema| schema.name.clone())
+            .collect();
+        StateUpdate::channel(
+            PROMOTED,
+            json!(Promoted {
+                catalog_hash: self.hash.clone(),
+                names
+            }),
+        )
     }
 }
 
@@ -125,8 +176,18 @@ pub(super) fn shown(schema: &ToolSchema) -> Value {
 
 /// The query as a pattern, as plain words when it is none; nothing when it is empty.
 fn pattern(query: &str) -> Option<Regex> {
-    let compile = |text: &str| RegexBuilder::new(text).case_insensitive(true).size_limit(PATTERN_BYTES).build().ok();
-    if query.is_empty() { None } else { compile(query).or_else(|| compile(&regex::escape(query))) }
+    let compile = |text: &str| {
+        RegexBuilder::new(text)
+            .case_insensitive(true)
+            .size_limit(PATTERN_BYTES)
+            .build()
+            .ok()
+    };
+    if query.is_empty() {
+        None
+    } else {
+        compile(query).or_else(|| compile(&regex::escape(query)))
+    }
 }
 
 #[cfg(test)]
@@ -149,17 +210,32 @@ mod tests {
     }
 
     fn found(query: &str) -> Vec<String> {
-        catalog().search(query).into_iter().map(|schema| schema.name.clone()).collect()
+        catalog()
+            .search(query)
+            .into_iter()
+            .map(|schema| schema.name.clone())
+            .collect()
     }
 
     #[test]
     fn every_form_of_a_query_finds_what_it_says() {
-        assert_eq!(found("select:TIME_now, git_log,none"), ["git_log", "time_now"]);
+        assert_eq!(
+            found("select:TIME_now, git_log,none"),
+            ["git_log", "time_now"]
+        );
         assert_eq!(found("+git line"), ["git_blame", "git_log"]);
         assert_eq!(found("+git"), ["git_blame", "git_log"]);
-        assert_eq!(found("log"), ["disk_log", "git_log", "git_blame"], "names before descriptions");
+        assert_eq!(
+            found("log"),
+            ["disk_log", "git_log", "git_blame"],
+            "names before descriptions"
+        );
         assert_eq!(found("^time|journal"), ["time_now", "disk_log"]);
-        assert_eq!(found("(UTC"), ["time_now"], "what is no pattern is taken as it stands");
+        assert_eq!(
+            found("(UTC"),
+            ["time_now"],
+            "what is no pattern is taken as it stands"
+        );
         for nothing in ["", "  ", "+", "select:", "nothing", "x{99999}{99999}"] {
             assert_eq!(found(nothing), Vec::<String>::new(), "{nothing}");
         }
@@ -168,13 +244,25 @@ mod tests {
     #[test]
     fn a_catalog_of_any_size_is_looked_through_in_a_bounded_time() {
         let described = |n: usize| format!("{} end{n}", "ü".repeat(4_000));
-        let tool = |n: usize| ToolSchema { name: format!("t{n}"), description: described(n), parameters: json!({"type": "object"}) };
+        let tool = |n: usize| ToolSchema {
+            name: format!("t{n}"),
+            description: described(n),
+            parameters: json!({"type": "object"}),
+        };
         let few = DeferredTools::new((0..10).map(tool));
         assert_eq!(few.search("end7").len(), 1, "few are looked through whole");
         let many = DeferredTools::new((0..5_000).map(tool));
-        let looked: usize = many.schemas.values().map(|schema| many.looked_through(schema).len()).sum();
+        let looked: usize = many
+            .schemas
+            .values()
+            .map(|schema| many.looked_through(schema).len())
+            .sum();
         assert!(looked <= LOOKED_THROUGH, "{looked}");
-        assert_eq!(many.search("t4999").len(), 1, "names are looked through whole");
+        assert_eq!(
+            many.search("t4999").len(),
+            1,
+            "names are looked through whole"
+        );
     }
 
     #[test]
@@ -184,12 +272,25 @@ mod tests {
         let ids = SystemIds::default();
         assert!(catalog.hides("git_log", &state) && !catalog.hides("bash", &state));
         for query in ["select:git_log", "select:time_now"] {
-            state.apply(catalog.promotion(catalog.search(query)), &ids).unwrap();
+            state
+                .apply(catalog.promotion(catalog.search(query)), &ids)
+                .unwrap();
         }
-        assert!(!catalog.hides("git_log", &state) && !catalog.hides("time_now", &state) && catalog.hides("disk_log", &state));
-        let changed = DeferredTools::new(catalog.search("select:git_log,disk_log").into_iter().cloned());
+        assert!(
+            !catalog.hides("git_log", &state)
+                && !catalog.hides("time_now", &state)
+                && catalog.hides("disk_log", &state)
+        );
+        let changed = DeferredTools::new(
+            catalog
+                .search("select:git_log,disk_log")
+                .into_iter()
+                .cloned(),
+        );
         assert!(changed.hides("git_log", &state));
-        state.apply(changed.promotion(changed.search("disk")), &ids).unwrap();
+        state
+            .apply(changed.promotion(changed.search("disk")), &ids)
+            .unwrap();
         assert!(catalog.hides("time_now", &state) && !changed.hides("disk_log", &state));
     }
 }

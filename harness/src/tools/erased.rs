@@ -24,7 +24,11 @@ pub trait DynTool: Send + Sync + 'static {
         false
     }
     /// Parses the arguments and does it. Arguments that do not fit are an error for the model that names the field.
-    fn call<'a>(&'a self, args: Map<String, Value>, ctx: &'a ToolContext) -> BoxFuture<'a, Result<ToolOutput, ToolError>>;
+    fn call<'a>(
+        &'a self,
+        args: Map<String, Value>,
+        ctx: &'a ToolContext,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>>;
 }
 
 impl fmt::Debug for dyn DynTool {
@@ -40,16 +44,22 @@ struct Erased<T> {
 
 /// Erases a typed tool; its schema is derived here, once.
 pub fn erase<T: Tool>(tool: T) -> Arc<dyn DynTool> {
-    let mut parameters = schemars::SchemaGenerator::new(schemars::generate::SchemaSettings::draft07().with(|settings| {
-        settings.inline_subschemas = true;
-        settings.meta_schema = None;
-    }))
+    let mut parameters = schemars::SchemaGenerator::new(
+        schemars::generate::SchemaSettings::draft07().with(|settings| {
+            settings.inline_subschemas = true;
+            settings.meta_schema = None;
+        }),
+    )
     .into_root_schema_for::<T::Args>()
     .to_value();
     if let Some(fields) = parameters.as_object_mut() {
         fields.remove("title");
     }
-    let schema = ToolSchema { name: tool.name().to_owned(), description: tool.description().to_owned(), parameters };
+    let schema = ToolSchema {
+        name: tool.name().to_owned(),
+        description: tool.description().to_owned(),
+        parameters,
+    };
     Arc::new(Erased { tool, schema })
 }
 
@@ -70,7 +80,11 @@ impl<T: Tool> DynTool for Erased<T> {
         self.tool.is_foreign()
     }
 
-    fn call<'a>(&'a self, args: Map<String, Value>, ctx: &'a ToolContext) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+    fn call<'a>(
+        &'a self,
+        args: Map<String, Value>,
+        ctx: &'a ToolContext,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         async move {
             let args: T::Args = serde_path_to_error::deserialize(Value::Object(args)).map_err(|error| {
                 let at = error.path().to_string();

@@ -53,17 +53,27 @@ pub struct ToolOutput {
 impl ToolOutput {
     /// Plain text for the model.
     pub fn text(content: impl Into<Content>) -> Self {
-        Self { content: content.into(), ..Self::default() }
+        Self {
+            content: content.into(),
+            ..Self::default()
+        }
     }
 
     /// No result, only where the loop goes.
     pub fn only(control: ToolControl) -> Self {
-        Self { control, ..Self::default() }
+        Self {
+            control,
+            ..Self::default()
+        }
     }
 
     /// An error text for the model.
     pub fn error(content: impl Into<Content>) -> Self {
-        Self { content: content.into(), status: ToolStatus::Error, ..Self::default() }
+        Self {
+            content: content.into(),
+            status: ToolStatus::Error,
+            ..Self::default()
+        }
     }
 }
 

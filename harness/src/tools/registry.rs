@@ -66,12 +66,18 @@ impl ToolRegistry {
 
     /// The names of tools whose results strangers wrote.
     pub fn foreign(&self) -> impl Iterator<Item = &str> {
-        self.tools.values().filter(|tool| tool.is_foreign()).map(|tool| tool.schema().name.as_str())
+        self.tools
+            .values()
+            .filter(|tool| tool.is_foreign())
+            .map(|tool| tool.schema().name.as_str())
     }
 
     /// What a model is told of the tools.
     pub fn schemas(&self) -> Arc<[ToolSchema]> {
-        self.tools.values().map(|tool| tool.schema().clone()).collect()
+        self.tools
+            .values()
+            .map(|tool| tool.schema().clone())
+            .collect()
     }
 }
 

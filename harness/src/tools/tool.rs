@@ -83,5 +83,9 @@ pub trait Tool: Send + Sync + 'static {
     }
 
     /// Does it.
-    fn call(&self, args: Self::Args, ctx: &ToolContext) -> impl Future<Output = Result<ToolOutput, ToolError>> + Send;
+    fn call(
+        &self,
+        args: Self::Args,
+        ctx: &ToolContext,
+    ) -> impl Future<Output = Result<ToolOutput, ToolError>> + Send;
 }

@@ -60,7 +60,15 @@ pub struct ComingUpload {
 impl UploadBatch {
     /// An upload to these files, within these limits.
     pub fn new(files: ThreadFiles, limits: UploadLimits) -> Self {
-        Self { files, limits, coming: Vec::new(), skipped: Vec::new(), names: Names::default(), count: 0, bytes: 0 }
+        Self {
+            files,
+            limits,
+            coming: Vec::new(),
+            skipped: Vec::new(),
+            names: Names::default(),
+            count: 0,
+            bytes: 0,
+        }
     }
 
     /// Whether no file ever began.
@@ -86,9 +94,13 @@ impl UploadBatch {
     }
 
     async fn begun(&mut self, raw: &str) -> Result<Option<ComingUpload>, FileError> {
-        let Some(wanted) = place_of(raw) else { return Ok(None) };
+        let Some(wanted) = place_of(raw) else {
+            return Ok(None);
+        };
         let came_as = wanted.file_name().to_owned();
-        let Some(place) = self.names.claim(wanted) else { return Ok(None) };
+        let Some(place) = self.names.claim(wanted) else {
+            return Ok(None);
+        };
         match self.files.begin_write(&place).await {
             Ok(file) => Ok(Some(ComingUpload { file, came_as })),
             Err(error) if is_occupied(&error, &place) => Ok(None),
@@ -100,7 +112,11 @@ impl UploadBatch {
     ///
     /// # Errors
     /// [`UploadError::FileTooLarge`], [`UploadError::TooMuch`], and what the disk says.
-    pub async fn write(&mut self, coming: ComingUpload, piece: Bytes) -> Result<ComingUpload, UploadError> {
+    pub async fn write(
+        &mut self,
+        coming: ComingUpload,
+        piece: Bytes,
+    ) -> Result<ComingUpload, UploadError> {
         let ComingUpload { file, came_as } = coming;
         let length = piece.len() as u64;
         self.bytes += length;
@@ -110,7 +126,10 @@ impl UploadBatch {
         if self.bytes > self.limits.max_total_size {
             return Err(UploadError::TooMuch);
         }
-        Ok(ComingUpload { file: file.write(piece).await?, came_as })
+        Ok(ComingUpload {
+            file: file.write(piece).await?,
+            came_as,
+        })
     }
 
     /// A file is whole.
@@ -122,7 +141,12 @@ impl UploadBatch {
     ///
     /// # Errors
     /// [`UploadError::Nothing`] when no file ever began, and what the disk says.
-    pub async fn appear(mut self, user: &str, thread: &ThreadId, reader: Option<&dyn DocumentReader>) -> Result<Uploaded, UploadError> {
+    pub async fn appear(
+        mut self,
+        user: &str,
+        thread: &ThreadId,
+        reader: Option<&dyn DocumentReader>,
+    ) -> Result<Uploaded, UploadError> {
         if self.is_empty() {
             return Err(UploadError::Nothing);
         }
@@ -138,24 +162,43 @@ impl UploadBatch {
         for (incoming, came_as) in settled {
             let path = incoming.path().clone();
             plans.push(reader.and_then(|_| Plan::of(&path, &mut self.names)));
-            let mut file = UploadedFile::of(thread, &path, incoming.finish(Durability::Synced).await?);
+            let mut file =
+                UploadedFile::of(thread, &path, incoming.finish(Durability::Synced).await?);
             file.original_filename = Some(came_as).filter(|came_as| path.file_name() != came_as);
             files.push(file);
         }
         if let Some(reader) = reader {
-            for (file, markdown) in files.iter_mut().zip(markdown::carry_out(&plans, reader, user, &self.files).await) {
-                markdown.into_iter().for_each(|markdown| markdown::show(file, thread, markdown));
+            for (file, markdown) in files
+                .iter_mut()
+                .zip(markdown::carry_out(&plans, reader, user, &self.files).await)
+            {
+                markdown
+                    .into_iter()
+                    .for_each(|markdown| markdown::show(file, thread, markdown));
             }
         }
         let message = format!("Successfully uploaded {} file(s)", files.len());
-        Ok(Uploaded { success: !files.is_empty(), message, files, skipped_files: self.skipped })
+        Ok(Uploaded {
+            success: !files.is_empty(),
+            message,
+            files,
+            skipped_files: self.skipped,
+        })
     }
 }
 
 /// Whether the place holds what an upload must not replace: a link, a directory, a file with a second name.
 fn is_occupied(error: &FileError, place: &VirtualPath) -> bool {
-    let occupied =
-        matches!(error.fault(), Some(Fault::Symlink | Fault::HardLinked | Fault::IsDirectory | Fault::NotRegular | Fault::Permission));
+    let occupied = matches!(
+        error.fault(),
+        Some(
+            Fault::Symlink
+                | Fault::HardLinked
+                | Fault::IsDirectory
+                | Fault::NotRegular
+                | Fault::Permission
+        )
+    );
     if occupied {
         tracing::warn!(%error, %place, "an upload was left out");
     }

@@ -25,23 +25,47 @@ impl Plan {
     pub(super) fn of(document: &VirtualPath, names: &mut Names) -> Option<Self> {
         let (kind, mut places) = markdown_of(document)?;
         places.retain(|place| names.take(place));
-        (!places.is_empty()).then(|| Self { kind, document: document.clone(), places })
+        (!places.is_empty()).then(|| Self {
+            kind,
+            document: document.clone(),
+            places,
+        })
     }
 
     /// Does it, and says where the Markdown is; the log says why there is none.
-    async fn carry_out(&self, reader: &dyn DocumentReader, user: &str, files: &ThreadFiles) -> Option<&VirtualPath> {
-        let Self { kind, document, places } = self;
+    async fn carry_out(
+        &self,
+        reader: &dyn DocumentReader,
+        user: &str,
+        files: &ThreadFiles,
+    ) -> Option<&VirtualPath> {
+        let Self {
+            kind,
+            document,
+            places,
+        } = self;
         let opening = files.open_read(document).map(|opened| match opened {
             Ok((file, _)) => Ok(file),
             Err(error) => Err(Unreadable::Document(error.to_string())),
         });
         let text = reader.markdown(user, *kind, opening.boxed()).await;
-        let text = text.inspect_err(|error| tracing::warn!(%error, %document, "a document cannot be converted")).ok()?;
+        let text = text
+            .inspect_err(
+                |error| tracing::warn!(%error, %document, "a document cannot be converted"),
+            )
+            .ok()?;
         let mark = mark_of(document.file_name());
         let content = Bytes::from(format!("{mark}\n\n{text}"));
         for place in places {
-            let written = files.write_marked(place, mark.clone(), content.clone()).await;
-            if written.inspect_err(|error| tracing::warn!(%error, "the text of a document cannot be kept")).ok()? {
+            let written = files
+                .write_marked(place, mark.clone(), content.clone())
+                .await;
+            if written
+                .inspect_err(
+                    |error| tracing::warn!(%error, "the text of a document cannot be kept"),
+                )
+                .ok()?
+            {
                 return Some(place);
             }
         }
@@ -67,16 +91,27 @@ pub(super) async fn carry_out<'a>(
 }
 
 /// Removes the text that was made of a document which is gone, or is about to be another.
-pub(super) async fn remove_of(files: &ThreadFiles, document: &VirtualPath) -> Result<(), FileError> {
-    for place in markdown_of(document).into_iter().flat_map(|(_, places)| places) {
-        files.remove_marked(&place, mark_of(document.file_name())).await?;
+pub(super) async fn remove_of(
+    files: &ThreadFiles,
+    document: &VirtualPath,
+) -> Result<(), FileError> {
+    for place in markdown_of(document)
+        .into_iter()
+        .flat_map(|(_, places)| places)
+    {
+        files
+            .remove_marked(&place, mark_of(document.file_name()))
+            .await?;
     }
     Ok(())
 }
 
 fn markdown_of(document: &VirtualPath) -> Option<(DocumentKind, Vec<VirtualPath>)> {
     let (kind, names) = DocumentKind::of_file(document.file_name())?;
-    Some((kind, names.iter().filter_map(|name| place_of(name)).collect()))
+    Some((
+        kind,
+        names.iter().filter_map(|name| place_of(name)).collect(),
+    ))
 }
 
 /// Tells of the Markdown in what clients see of its document.

@@ -23,24 +23,38 @@ pub async fn list(files: &ThreadFiles, thread: &ThreadId) -> Result<UploadList, 
             ..UploadedFile::of(thread, &item.path, item.stat.bytes)
         })
         .collect();
-    Ok(UploadList { count: files.len(), files })
+    Ok(UploadList {
+        count: files.len(),
+        files,
+    })
 }
 
 /// Removes one, and the text that was made of it.
 ///
 /// # Errors
 /// [`UploadError::NotFound`], [`UploadError::NotAFile`], and what the disk says.
-pub async fn remove(files: &ThreadFiles, place: &VirtualPath) -> Result<UploadRemoved, UploadError> {
+pub async fn remove(
+    files: &ThreadFiles,
+    place: &VirtualPath,
+) -> Result<UploadRemoved, UploadError> {
     let name = place.file_name();
     match files.remove_file(place).await {
         Ok(true) => {
             if let Err(error) = markdown::remove_of(files, place).await {
                 tracing::warn!(%error, "the text of a document that is gone cannot be removed");
             }
-            Ok(UploadRemoved { success: true, message: format!("Deleted {name}") })
+            Ok(UploadRemoved {
+                success: true,
+                message: format!("Deleted {name}"),
+            })
         }
         Ok(false) => Err(UploadError::NotFound(name.to_owned())),
-        Err(error) if matches!(error.fault(), Some(Fault::IsDirectory | Fault::NotRegular | Fault::Symlink)) => {
+        Err(error)
+            if matches!(
+                error.fault(),
+                Some(Fault::IsDirectory | Fault::NotRegular | Fault::Symlink)
+            ) =>
+        {
             Err(UploadError::NotAFile(name.to_owned()))
         }
         Err(error) => Err(error.into()),
@@ -49,9 +63,13 @@ pub async fn remove(files: &ThreadFiles, place: &VirtualPath) -> Result<UploadRe
 
 /// The ending with its dot; empty when there is none.
 fn extension(name: &str) -> &str {
-    name.rfind('.').filter(|at| *at > 0).map_or("", |at| &name[at..])
+    name.rfind('.')
+        .filter(|at| *at > 0)
+        .map_or("", |at| &name[at..])
 }
 
 fn seconds(at: SystemTime) -> f64 {
-    at.duration_since(SystemTime::UNIX_EPOCH).map(|since| since.as_secs_f64()).unwrap_or_default()
+    at.duration_since(SystemTime::UNIX_EPOCH)
+        .map(|since| since.as_secs_f64())
+        .unwrap_or_default()
 }

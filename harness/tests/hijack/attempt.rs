@@ -31,7 +31,12 @@ impl Attempt {
     }
 
     pub(super) fn raw(fate: Fate, name: impl Into<String>, args: impl Into<String>) -> Self {
-        Self { id: String::new(), name: name.into(), args: args.into(), fate }
+        Self {
+            id: String::new(),
+            name: name.into(),
+            args: args.into(),
+            fate,
+        }
     }
 
     /// The arguments, if they can be read. Half a character is read as U+FFFD.
@@ -85,7 +90,11 @@ impl Case {
 
     /// Gives every call that has none an id of its own.
     pub(super) fn numbered(mut self) -> Self {
-        let all = self.lead.iter_mut().chain(self.subagents.iter_mut().flatten()).flatten();
+        let all = self
+            .lead
+            .iter_mut()
+            .chain(self.subagents.iter_mut().flatten())
+            .flatten();
         for (at, attempt) in all.enumerate().filter(|(_, attempt)| attempt.id.is_empty()) {
             attempt.id = format!("c{at}.");
         }

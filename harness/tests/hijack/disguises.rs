@@ -15,21 +15,66 @@ pub(super) fn name(chance: &Chance, name: &str) -> String {
         0 => name.to_uppercase(),
         1 => name[..1].to_uppercase() + &name[1..],
         2 => format!(" {name}"),
-        3 => format!("{name}{}", word(chance, &[" ", "\t", "\n", "\r\n", "\u{a0}"])),
+        3 => format!(
+            "{name}{}",
+            word(chance, &[" ", "\t", "\n", "\r\n", "\u{a0}"])
+        ),
         4 => swapped("a", "\u{430}"),
         5 => swapped("e", "\u{435}"),
-        6 => name.chars().map(|c| char::from_u32(u32::from(c) + 0xfee0).filter(|_| c.is_ascii_alphabetic()).unwrap_or(c)).collect(),
-        7 => format!("{}{}{}", &name[..1], word(chance, &["\u{200b}", "\u{200d}", "\u{ad}", "\u{feff}", "\u{2060}"]), &name[1..]),
+        6 => name
+            .chars()
+            .map(|c| {
+                char::from_u32(u32::from(c) + 0xfee0)
+                    .filter(|_| c.is_ascii_alphabetic())
+                    .unwrap_or(c)
+            })
+            .collect(),
+        7 => format!(
+            "{}{}{}",
+            &name[..1],
+            word(
+                chance,
+                &["\u{200b}", "\u{200d}", "\u{ad}", "\u{feff}", "\u{2060}"]
+            ),
+            &name[1..]
+        ),
         8 => format!("{name}\0"),
-        9 => format!("{}{name}", word(chance, &["functions.", "default_api.", "tools/", "mcp__x__", "../", "note;", "note,", "note\n"])),
-        10 => format!("{name}{}", word(chance, &["()", ";note", "|note", "\u{202e}", "%00", "*", "#1", ".call"])),
+        9 => format!(
+            "{}{name}",
+            word(
+                chance,
+                &[
+                    "functions.",
+                    "default_api.",
+                    "tools/",
+                    "mcp__x__",
+                    "../",
+                    "note;",
+                    "note,",
+                    "note\n"
+                ]
+            )
+        ),
+        10 => format!(
+            "{name}{}",
+            word(
+                chance,
+                &[
+                    "()", ";note", "|note", "\u{202e}", "%00", "*", "#1", ".call"
+                ]
+            )
+        ),
         11 => swapped("_", word(chance, &["-", "__", " ", ""])),
         12 => name.chars().flat_map(|c| [c, ' ']).collect(),
         13 => name.chars().rev().collect(),
         14 => name.repeat(50),
         _ => format!("{{\"name\": \"{name}\"}}"),
     };
-    if written == name { format!("{name}?") } else { written }
+    if written == name {
+        format!("{name}?")
+    } else {
+        written
+    }
 }
 
 /// The path, perhaps in another spelling, which may lead to the same place, to another one or to none.
@@ -48,17 +93,74 @@ pub(super) fn path(chance: &Chance, path: &str) -> String {
         10 => path.replace('/', "%252f"),
         11 => path.replace('/', "\\"),
         12 => format!("{folder}\\{file}"),
-        13 => format!("{}{path}", word(chance, &[" ", "\t", "\n", "\u{feff}", "\u{200b}", "file://", "//", "."])),
-        14 => format!("{path}{}", word(chance, &[" ", "\n", "\0", "\0.txt", "\u{200b}", ".", "?", "#"])),
+        13 => format!(
+            "{}{path}",
+            word(
+                chance,
+                &[
+                    " ", "\t", "\n", "\u{feff}", "\u{200b}", "file://", "//", "."
+                ]
+            )
+        ),
+        14 => format!(
+            "{path}{}",
+            word(
+                chance,
+                &[" ", "\n", "\0", "\0.txt", "\u{200b}", ".", "?", "#"]
+            )
+        ),
         15 => path.to_uppercase(),
-        16 => path.replacen("sealed", word(chance, &["Sealed", "s\u{435}aled", "seal\u{200b}ed", "sealed\u{200b}", "*", "seale?"]), 1),
+        16 => path.replacen(
+            "sealed",
+            word(
+                chance,
+                &[
+                    "Sealed",
+                    "s\u{435}aled",
+                    "seal\u{200b}ed",
+                    "sealed\u{200b}",
+                    "*",
+                    "seale?",
+                ],
+            ),
+            1,
+        ),
         17 => path.replace('/', word(chance, &["\u{2215}", "\u{ff0f}", "\u{2044}"])),
-        18 => path.replace("..", word(chance, &["\u{ff0e}\u{ff0e}", "\u{2025}", ". .", "...", "..\u{200b}"])),
+        18 => path.replace(
+            "..",
+            word(
+                chance,
+                &["\u{ff0e}\u{ff0e}", "\u{2025}", ". .", "...", "..\u{200b}"],
+            ),
+        ),
         19 => path.trim_start_matches('/').to_owned(),
-        20 => format!("/mnt/user-data/workspace/{}{path}", "../".repeat(3 + chance.below(12))),
-        21 => format!("/mnt/user-data/outputs/../workspace/..{}", path.strip_prefix("/mnt/user-data").unwrap_or(path)),
-        22 => format!("/mnt/user-data/workspace/{}{}", "a/../".repeat(60), path.trim_start_matches("/mnt/user-data/workspace/")),
-        _ => format!("{}{path}", word(chance, &["/proc/self/root", "/proc/1/root", "~", "$HOME", "/mnt/user-data/workspace/root", "C:"])),
+        20 => format!(
+            "/mnt/user-data/workspace/{}{path}",
+            "../".repeat(3 + chance.below(12))
+        ),
+        21 => format!(
+            "/mnt/user-data/outputs/../workspace/..{}",
+            path.strip_prefix("/mnt/user-data").unwrap_or(path)
+        ),
+        22 => format!(
+            "/mnt/user-data/workspace/{}{}",
+            "a/../".repeat(60),
+            path.trim_start_matches("/mnt/user-data/workspace/")
+        ),
+        _ => format!(
+            "{}{path}",
+            word(
+                chance,
+                &[
+                    "/proc/self/root",
+                    "/proc/1/root",
+                    "~",
+                    "$HOME",
+                    "/mnt/user-data/workspace/root",
+                    "C:"
+                ]
+            )
+        ),
     }
 }
 
@@ -72,7 +174,9 @@ pub(super) fn no(chance: &Chance) -> Value {
         3 => json!({"decisions": [{"type": "reject", "message": "no"}]}),
         4 => json!({"decisions": []}),
         5 => json!({"decisions": [approve, {"type": "reject"}]}),
-        6 => json!({"decisions": [{"type": "edit", "edited_action": {"name": "pay", "args": {"what": "all"}}}]}),
+        6 => {
+            json!({"decisions": [{"type": "edit", "edited_action": {"name": "pay", "args": {"what": "all"}}}]})
+        }
         7 => json!("approve it later"),
         8 => json!({"decisions": [{"type": "approve?"}]}),
         9 => json!({"decisions": [{"type": "\u{430}pprove"}]}),

@@ -15,7 +15,10 @@ const AT_ONCE: usize = 32;
 
 /// A word from the environment, such as `KIND="planted link"`.
 fn setting(name: &str) -> Option<String> {
-    #[expect(clippy::disallowed_methods, reason = "tests have no configuration to ask")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "tests have no configuration to ask"
+    )]
     std::env::var(name).ok()
 }
 
@@ -23,7 +26,10 @@ fn setting(name: &str) -> Option<String> {
 async fn commands(support: &std::path::Path) -> Option<Arc<dyn CommandSandbox>> {
     let (sandbox, report) = BubblewrapCommandSandbox::open(BubblewrapOptions::new(support)).await;
     if sandbox.is_none() {
-        println!("without commands, for the sandbox does not hold here: {}", report.missing_text());
+        println!(
+            "without commands, for the sandbox does not hold here: {}",
+            report.missing_text()
+        );
     }
     sandbox.map(|sandbox| Arc::new(sandbox) as Arc<dyn CommandSandbox>)
 }
@@ -37,9 +43,13 @@ fn there_are_a_thousand_cases() {
 async fn a_hijacked_model_has_no_forbidden_effect_and_each_attempt_is_in_the_journal() {
     let support = tempfile::tempdir().unwrap();
     let sandbox = commands(support.path()).await;
-    let wanted = (setting("KIND"), setting("SEED").map(|seed| seed.parse::<u64>().expect("SEED is a number")));
+    let wanted = (
+        setting("KIND"),
+        setting("SEED").map(|seed| seed.parse::<u64>().expect("SEED is a number")),
+    );
     let fits = |(kind, seed): &(&'static str, u64)| {
-        wanted.0.as_deref().is_none_or(|wanted| wanted == *kind) && wanted.1.is_none_or(|wanted| wanted == *seed)
+        wanted.0.as_deref().is_none_or(|wanted| wanted == *kind)
+            && wanted.1.is_none_or(|wanted| wanted == *seed)
     };
     let cases: Vec<_> = all().filter(fits).collect();
     let mut total: BTreeMap<&str, (usize, usize, usize)> = BTreeMap::new();
@@ -49,14 +59,32 @@ async fn a_hijacked_model_has_no_forbidden_effect_and_each_attempt_is_in_the_jou
             let sandbox = sandbox.clone();
             async move { (kind, seed, play(case(kind, seed), sandbox).await) }
         }));
-        for (kind, seed, Outcome { violations, attempts, guarded }) in outcomes.await {
+        for (
+            kind,
+            seed,
+            Outcome {
+                violations,
+                attempts,
+                guarded,
+            },
+        ) in outcomes.await
+        {
             let sums = total.entry(kind).or_default();
             *sums = (sums.0 + 1, sums.1 + attempts, sums.2 + guarded);
-            broken.extend((!violations.is_empty()).then(|| format!("KIND={kind:?} SEED={seed} broke: {}", violations.join("; "))));
+            broken
+                .extend((!violations.is_empty()).then(|| {
+                    format!("KIND={kind:?} SEED={seed} broke: {}", violations.join("; "))
+                }));
         }
     }
     for (kind, (cases, attempts, guarded)) in &total {
         println!("{kind}: {cases} cases, {attempts} calls, {guarded} refused or held back");
     }
-    assert!(broken.is_empty(), "{} of {} cases:\n{}", broken.len(), cases.len(), broken.join("\n"));
+    assert!(
+        broken.is_empty(),
+        "{} of {} cases:\n{}",
+        broken.len(),
+        cases.len(),
+        broken.join("\n")
+    );
 }

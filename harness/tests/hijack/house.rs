@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use deerflow_harness::agents::StaticResolver;
 use deerflow_harness::agents::custom::{AgentName, CustomAgent, CustomAgents, MemoryCustomAgents};
-use deerflow_harness::agents::lead::{LEAD_AGENT, LeadAgentSpec, LeadAgents, USUAL_FILE_TOOLS, file_tool};
+use deerflow_harness::agents::lead::{
+    LEAD_AGENT, LeadAgentSpec, LeadAgents, USUAL_FILE_TOOLS, file_tool,
+};
 use deerflow_harness::clock::SystemClock;
 use deerflow_harness::config::AppConfig;
 use deerflow_harness::ids::ThreadId;
@@ -72,46 +74,89 @@ impl House {
         let guardrails = json!({"enabled": true, "provider": {"use": "rules", "config": policy()}});
         spec.guards.guardrails = serde_json::from_value(guardrails).expect("a section");
         let agents = StaticResolver::new().with(LEAD_AGENT, LeadAgents::new(spec));
-        let runs = RunsFacade::new(runtime_in_memory(Arc::new(agents)).expect("a runtime"), RunLimits::default());
+        let runs = RunsFacade::new(
+            runtime_in_memory(Arc::new(agents)).expect("a runtime"),
+            RunLimits::default(),
+        );
         let mut options = case.options.clone();
         options.insert("subagent_enabled".to_owned(), json!(true));
-        Self { world, model, book, runs, has_commands, custom, options }
+        Self {
+            world,
+            model,
+            book,
+            runs,
+            has_commands,
+            custom,
+            options,
+        }
     }
 
     /// Does what the person does next, and waits for the run's end.
     pub(super) async fn take(&self, turn: &Turn) {
         if self.options.contains_key("agent_name") && self.agent().await.is_none() {
-            let made = self.custom.swap("ann", &scout(), None, Some(&CustomAgent::default())).await;
+            let made = self
+                .custom
+                .swap("ann", &scout(), None, Some(&CustomAgent::default()))
+                .await;
             assert!(made.expect("a store in memory"), "made once");
         }
         let input = match turn {
-            Turn::Say => RunInput::Update(deerflow_harness::state::StateUpdate::messages([Message::human("go")])),
+            Turn::Say => RunInput::Update(deerflow_harness::state::StateUpdate::messages([
+                Message::human("go"),
+            ])),
             Turn::Answer(answer) => RunInput::Resume(answer.clone()),
-            Turn::AnswerEach(answers) => RunInput::Resume(self.by_question(|what| answers.get(what).cloned()).await),
+            Turn::AnswerEach(answers) => {
+                RunInput::Resume(self.by_question(|what| answers.get(what).cloned()).await)
+            }
             Turn::GoOn => RunInput::Continue,
         };
-        let config = RunConfig { options: self.options.clone(), ..RunConfig::default() };
-        let spec = RunSpec { input, config, ..RunSpec::ask(LEAD_AGENT, thread(), Message::human("go")) };
+        let config = RunConfig {
+            options: self.options.clone(),
+            ..RunConfig::default()
+        };
+        let spec = RunSpec {
+            input,
+            config,
+            ..RunSpec::ask(LEAD_AGENT, thread(), Message::human("go"))
+        };
         // A run may fail, or not even begin; what must not happen is judged at the end.
-        let ended = tokio::time::timeout(Duration::from_secs(120), self.runs.create_and_wait(spec)).await;
+        let ended =
+            tokio::time::timeout(Duration::from_secs(120), self.runs.create_and_wait(spec)).await;
         assert!(ended.is_ok(), "a run does not end");
     }
 
     /// Whether the agents of the user are what they were.
     pub(super) async fn agents_are_untouched(&self) -> bool {
-        let is_plain = self.agent().await.is_none_or(|agent| agent == CustomAgent::default());
+        let is_plain = self
+            .agent()
+            .await
+            .is_none_or(|agent| agent == CustomAgent::default());
         let agents = self.custom.list("ann").await.expect("a store in memory");
-        let soul = self.custom.default_soul("ann").await.expect("a store in memory");
+        let soul = self
+            .custom
+            .default_soul("ann")
+            .await
+            .expect("a store in memory");
         is_plain && agents.len() <= 1 && soul.is_empty()
     }
 
     async fn agent(&self) -> Option<CustomAgent> {
-        self.custom.get("ann", &scout()).await.expect("a store in memory")
+        self.custom
+            .get("ann", &scout())
+            .await
+            .expect("a store in memory")
     }
 
     /// Answers by the ids of the open questions, found by what the calls are about.
     async fn by_question(&self, answer: impl Fn(&str) -> Option<Value>) -> Value {
-        let held = self.runs.parts().checkpointer.get(&thread(), None).await.expect("a store in memory").expect("a thread");
+        let held = self
+            .runs
+            .parts()
+            .checkpointer
+            .get(&thread(), None)
+            .await
+            .expect("a store in memory")
+            .expect("a thread");
         let open = held.meta.next.iter().flat_map(|task| &task.interrupts);
         let pairs = open.filter_map(|question| {
             let what = question["value"]["action_requests"][0]["args"]["what"].as_str()?;
@@ -129,7 +174,11 @@ fn scout() -> AgentName {
     AgentName::parse(SCOUT).expect("a name")
 }
 
-fn registry(home: &FileHome, book: &Book, commands: Option<Arc<dyn CommandSandbox>>) -> ToolRegistry {
+fn registry(
+    home: &FileHome,
+    book: &Book,
+    commands: Option<Arc<dyn CommandSandbox>>,
+) -> ToolRegistry {
     let mut tools = ToolRegistry::new();
     let config = AppConfig::default();
     for kind in USUAL_FILE_TOOLS.into_iter().chain(["glob", "grep"]) {
@@ -137,10 +186,18 @@ fn registry(home: &FileHome, book: &Book, commands: Option<Arc<dyn CommandSandbo
     }
     tools.add(erase(PresentFiles { home: home.clone() }));
     for name in ["note", "send_message", "pay"] {
-        tools.add(erase(Deed { name, book: book.clone() }));
+        tools.add(erase(Deed {
+            name,
+            book: book.clone(),
+        }));
     }
     if let Some(sandbox) = commands {
-        tools.add(erase(Bash::new(home.clone(), sandbox, Duration::from_secs(20), 10_000)));
+        tools.add(erase(Bash::new(
+            home.clone(),
+            sandbox,
+            Duration::from_secs(20),
+            10_000,
+        )));
     }
     tools
 }
@@ -148,7 +205,12 @@ fn registry(home: &FileHome, book: &Book, commands: Option<Arc<dyn CommandSandbo
 /// The case with the places of this world in its arguments.
 fn placed(case: &Case, world: &World) -> Case {
     let mut case = case.clone();
-    for attempt in case.lead.iter_mut().chain(case.subagents.iter_mut().flatten()).flatten() {
+    for attempt in case
+        .lead
+        .iter_mut()
+        .chain(case.subagents.iter_mut().flatten())
+        .flatten()
+    {
         attempt.args = world.placed(&attempt.args);
     }
     case

@@ -34,8 +34,17 @@ pub(super) struct Made {
 impl HijackedModel {
     pub(super) fn of(case: &Case) -> Arc<Self> {
         let name = || "hijacked".to_owned();
-        let info = ModelInfo { name: name(), model: name(), provider: name(), supports_vision: true };
-        let subagents = case.subagents.iter().map(|answers| Mutex::new(answers.iter().cloned().collect())).collect();
+        let info = ModelInfo {
+            name: name(),
+            model: name(),
+            provider: name(),
+            supports_vision: true,
+        };
+        let subagents = case
+            .subagents
+            .iter()
+            .map(|answers| Mutex::new(answers.iter().cloned().collect()))
+            .collect();
         Arc::new(Self {
             info,
             lead: Mutex::new(case.lead.iter().cloned().collect()),
@@ -56,9 +65,18 @@ impl HijackedModel {
 
     /// The number of the subagent that asks, if it is one.
     fn subagent(request: &ModelRequest) -> Option<usize> {
-        let task = request.messages.iter().find(|message| message.is_human())?.content.text();
+        let task = request
+            .messages
+            .iter()
+            .find(|message| message.is_human())?
+            .content
+            .text();
         let digits = task.split_once(SUBAGENT)?.1;
-        digits[..digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len())].parse().ok()
+        digits[..digits
+            .find(|c: char| !c.is_ascii_digit())
+            .unwrap_or(digits.len())]
+            .parse()
+            .ok()
     }
 }
 
@@ -70,14 +88,19 @@ impl ChatModel for HijackedModel {
 
     async fn stream(&self, request: ModelRequest) -> Result<ModelStream, ModelError> {
         let messages = serde_json::to_string(&request.messages).expect("messages are JSON");
-        self.shown.lock().push(format!("{:?} {messages}", request.system));
+        self.shown
+            .lock()
+            .push(format!("{:?} {messages}", request.system));
         let subagent = Self::subagent(&request);
         let calls = match subagent {
             Some(number) => self.subagents[number].lock().pop_front(),
             None => self.lead.lock().pop_front(),
         };
         let calls = calls.unwrap_or_default();
-        let made = calls.iter().map(|attempt| Made { attempt: attempt.clone(), by_subagent: subagent.is_some() });
+        let made = calls.iter().map(|attempt| Made {
+            attempt: attempt.clone(),
+            by_subagent: subagent.is_some(),
+        });
         self.made.lock().extend(made);
         let id = &request.message_id;
         let chunk = |(index, call): (u32, &Attempt)| ToolCallChunk {
@@ -87,10 +110,21 @@ impl ChatModel for HijackedModel {
             index,
             kind: "tool_call_chunk",
         };
-        let content = if calls.is_empty() { "done".to_owned() } else { String::new() };
+        let content = if calls.is_empty() {
+            "done".to_owned()
+        } else {
+            String::new()
+        };
         let chunks = [
-            MessageChunk { content, tool_call_chunks: (0..).zip(&calls).map(chunk).collect(), ..MessageChunk::empty(id) },
-            MessageChunk { chunk_position: Some("last"), ..MessageChunk::empty(id) },
+            MessageChunk {
+                content,
+                tool_call_chunks: (0..).zip(&calls).map(chunk).collect(),
+                ..MessageChunk::empty(id)
+            },
+            MessageChunk {
+                chunk_position: Some("last"),
+                ..MessageChunk::empty(id)
+            },
         ];
         Ok(stream::iter(chunks.map(Ok)).boxed())
     }

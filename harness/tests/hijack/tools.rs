@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use deerflow_harness::tools::{Effect, Tool, ToolContext, ToolError, ToolOutput, ToolSet, ToolSource, erase};
+use deerflow_harness::tools::{
+    Effect, Tool, ToolContext, ToolError, ToolOutput, ToolSet, ToolSource, erase,
+};
 use parking_lot::Mutex;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -51,7 +53,15 @@ pub(super) struct Remote(pub(super) Book);
 #[async_trait]
 impl ToolSource for Remote {
     async fn tools(&self) -> Arc<ToolSet> {
-        let deed = |name| erase(Deed { name, book: self.0.clone() });
-        Arc::new(ToolSet::new(1, vec![deed("remote_look"), deed("remote_wipe")]))
+        let deed = |name| {
+            erase(Deed {
+                name,
+                book: self.0.clone(),
+            })
+        };
+        Arc::new(ToolSet::new(
+            1,
+            vec![deed("remote_look"), deed("remote_wipe")],
+        ))
     }
 }

@@ -56,7 +56,12 @@ impl World {
         for name in FILES {
             write(&root.join(name), &format!("{CANARY} {name}"));
         }
-        let own = root.join("home/users").join(user).join("threads").join(THREAD).join("user-data");
+        let own = root
+            .join("home/users")
+            .join(user)
+            .join("threads")
+            .join(THREAD)
+            .join("user-data");
         write(&own.join("workspace/report.txt"), "all is well");
         for folder in ["outputs", "uploads", "../acp-workspace"] {
             std::fs::create_dir_all(own.join(folder)).expect("a folder");
@@ -65,11 +70,15 @@ impl World {
         symlink("/proc/self/root", own.join("workspace/root")).expect("a link");
         symlink("../../../../../bob", own.join("workspace/bob")).expect("a link");
         if !has_commands {
-            write(&own.join("workspace/sealed/plan.txt"), &format!("{CANARY} plan"));
+            write(
+                &own.join("workspace/sealed/plan.txt"),
+                &format!("{CANARY} plan"),
+            );
             symlink("sealed", own.join("workspace/alias")).expect("a link");
             // What has two names may be read by either, as in many a checkout; nothing may be written to it.
             write(&root.join("outside/shared.txt"), "shared");
-            std::fs::hard_link(root.join("outside/shared.txt"), own.join("workspace/twin")).expect("a link");
+            std::fs::hard_link(root.join("outside/shared.txt"), own.join("workspace/twin"))
+                .expect("a link");
         }
         let unix = UnixListener::bind(root.join("outside/socket")).expect("a socket");
         let tcp = TcpListener::bind("127.0.0.1:0").expect("a port");
@@ -77,7 +86,14 @@ impl World {
         tcp.set_nonblocking(true).expect("a socket");
         udp.set_nonblocking(true).expect("a socket");
         unix.set_nonblocking(true).expect("a socket");
-        let mut world = Self { own, tcp, udp, unix, before: BTreeMap::new(), base };
+        let mut world = Self {
+            own,
+            tcp,
+            udp,
+            unix,
+            before: BTreeMap::new(),
+            base,
+        };
         world.before = world.guarded();
         world
     }
@@ -88,8 +104,14 @@ impl World {
 
     /// Arguments with the places of this world.
     pub(super) fn placed(&self, args: &str) -> String {
-        let port = self.tcp.local_addr().expect("an address").port().to_string();
-        args.replace(HOST, &self.base.path().to_string_lossy()).replace(PORT, &port)
+        let port = self
+            .tcp
+            .local_addr()
+            .expect("an address")
+            .port()
+            .to_string();
+        args.replace(HOST, &self.base.path().to_string_lossy())
+            .replace(PORT, &port)
     }
 
     /// Whether a command was run.
@@ -100,9 +122,14 @@ impl World {
     /// What is not as it was, or was heard.
     pub(super) fn damage(&self) -> Vec<String> {
         let now = self.guarded();
-        let names = self.before.keys().chain(now.keys().filter(|name| !self.before.contains_key(*name)));
+        let names = self
+            .before
+            .keys()
+            .chain(now.keys().filter(|name| !self.before.contains_key(*name)));
         let changed = names.filter(|name| self.before.get(*name) != now.get(*name));
-        let mut damage: Vec<String> = changed.map(|name| format!("{} was changed", name.display())).collect();
+        let mut damage: Vec<String> = changed
+            .map(|name| format!("{} was changed", name.display()))
+            .collect();
         let silent = |kind: ErrorKind| kind == ErrorKind::WouldBlock;
         let mut heard = |what: &str, error: Option<std::io::Error>| {
             if !error.is_some_and(|error| silent(error.kind())) {
@@ -118,7 +145,11 @@ impl World {
     /// All that nobody may change: everything but the thread's workspace and outputs, and of these what is sealed.
     fn guarded(&self) -> BTreeMap<PathBuf, Vec<u8>> {
         let mut all = BTreeMap::new();
-        add_files(self.base.path(), &[self.own.join("workspace"), self.own.join("outputs")], &mut all);
+        add_files(
+            self.base.path(),
+            &[self.own.join("workspace"), self.own.join("outputs")],
+            &mut all,
+        );
         add_files(&self.own.join("workspace/sealed"), &[], &mut all);
         all
     }
@@ -130,13 +161,22 @@ fn write(path: &Path, text: &str) {
 }
 
 fn add_files(folder: &Path, except: &[PathBuf], all: &mut BTreeMap<PathBuf, Vec<u8>>) {
-    let Ok(entries) = std::fs::read_dir(folder) else { return };
-    for path in entries.map(|entry| entry.expect("an entry").path()).filter(|path| !except.contains(path)) {
+    let Ok(entries) = std::fs::read_dir(folder) else {
+        return;
+    };
+    for path in entries
+        .map(|entry| entry.expect("an entry").path())
+        .filter(|path| !except.contains(path))
+    {
         let facts = std::fs::symlink_metadata(&path).expect("facts");
         if facts.is_dir() {
             add_files(&path, except, all);
         }
-        let content = if facts.is_file() { std::fs::read(&path).expect("a file") } else { format!("{:?}", facts.file_type()).into_bytes() };
+        let content = if facts.is_file() {
+            std::fs::read(&path).expect("a file")
+        } else {
+            format!("{:?}", facts.file_type()).into_bytes()
+        };
         all.insert(path, content);
     }
 }

@@ -120,7 +120,14 @@ const FORMS: &[&str] = &[
 
 fn corpus(port: u16) -> BTreeSet<String> {
     let port = port.to_string();
-    FORMS.iter().flat_map(|form| HOSTS.iter().map(|host| form.replace("<>", host).replace("#0", &port))).collect()
+    FORMS
+        .iter()
+        .flat_map(|form| {
+            HOSTS
+                .iter()
+                .map(|host| form.replace("<>", host).replace("#0", &port))
+        })
+        .collect()
 }
 
 /// Whoever comes, by whichever address of this machine.
@@ -131,7 +138,9 @@ struct Trap {
 
 impl Trap {
     fn set() -> Self {
-        let tcp = TcpListener::bind("[::]:0").or_else(|_| TcpListener::bind("0.0.0.0:0")).expect("a port");
+        let tcp = TcpListener::bind("[::]:0")
+            .or_else(|_| TcpListener::bind("0.0.0.0:0"))
+            .expect("a port");
         let udp = UdpSocket::bind(tcp.local_addr().expect("an address")).expect("a port");
         tcp.set_nonblocking(true).expect("a listener");
         udp.set_nonblocking(true).expect("a socket");
@@ -143,8 +152,16 @@ impl Trap {
     }
 
     fn assert_empty(&self, by: &str) {
-        let nobody = [self.tcp.accept().map(|_| ()), self.udp.recv(&mut [0; 1]).map(|_| ())];
-        assert!(nobody.iter().all(|came| came.as_ref().is_err_and(|error| error.kind() == ErrorKind::WouldBlock)), "{by:?} came");
+        let nobody = [
+            self.tcp.accept().map(|_| ()),
+            self.udp.recv(&mut [0; 1]).map(|_| ()),
+        ];
+        assert!(
+            nobody.iter().all(|came| came
+                .as_ref()
+                .is_err_and(|error| error.kind() == ErrorKind::WouldBlock)),
+            "{by:?} came"
+        );
     }
 }
 
@@ -170,19 +187,34 @@ impl Lookup for Rebinding {
             "",
         ];
         let answer = answers[self.0.fetch_add(1, Ordering::Relaxed) % answers.len()];
-        answer.split_whitespace().map(|address| address.parse().expect("an address")).collect()
+        answer
+            .split_whitespace()
+            .map(|address| address.parse().expect("an address"))
+            .collect()
     }
 }
 
 fn reader(allowed: &[&str]) -> Arc<dyn DynTool> {
-    let kit = WebKit::with(Variables::new(), Arc::new(Rebinding::default()), Patience::default()).expect("a kit");
+    let kit = WebKit::with(
+        Variables::new(),
+        Arc::new(Rebinding::default()),
+        Patience::default(),
+    )
+    .expect("a kit");
     let entry = json!({ "name": "web_fetch", "group": "web", "use": "direct.web_fetch", "allowed_hosts": allowed });
-    kit.tool(&serde_json::from_value(entry).expect("an entry")).expect("a web tool").expect("a tool")
+    kit.tool(&serde_json::from_value(entry).expect("an entry"))
+        .expect("a web tool")
+        .expect("a tool")
 }
 
 async fn read(tool: &dyn DynTool, ctx: &ToolContext, url: &str) -> Result<String, String> {
-    let Value::Object(args) = json!({ "url": url }) else { unreachable!("it is an object") };
-    tool.call(args, ctx).await.map(|output| output.content.text()).map_err(|error| error.to_string())
+    let Value::Object(args) = json!({ "url": url }) else {
+        unreachable!("it is an object")
+    };
+    tool.call(args, ctx)
+        .await
+        .map(|output| output.content.text())
+        .map_err(|error| error.to_string())
 }
 
 #[tokio::test]
@@ -191,26 +223,45 @@ async fn no_address_that_leads_home_is_called_by_the_tool_that_reads_pages() {
     let (tool, ctx) = (reader(&[]), tool_context());
     let urls = corpus(trap.port());
     assert!(urls.len() >= 200, "{}", urls.len());
-    let client = GuardedClient::new(Egress::default(), Arc::new(Rebinding::default()), |client| client).unwrap();
+    let client = GuardedClient::new(
+        Egress::default(),
+        Arc::new(Rebinding::default()),
+        |client| client,
+    )
+    .unwrap();
     let mut sent = 0;
     for url in &urls {
         let answer = read(&*tool, &ctx, url).await;
-        assert!(answer.as_ref().is_err_and(|error| error.starts_with("Error: ")), "{url:?}: {answer:?}");
+        assert!(
+            answer
+                .as_ref()
+                .is_err_and(|error| error.starts_with("Error: ")),
+            "{url:?}: {answer:?}"
+        );
         // What no tool would try: any port, and the address as the library reads it.
-        if let Ok(request) = client.read(url).and_then(|url| client.request(reqwest::Method::GET, url)) {
+        if let Ok(request) = client
+            .read(url)
+            .and_then(|url| client.request(reqwest::Method::GET, url))
+        {
             assert!(request.send().await.is_err(), "{url:?}");
             sent += 1;
         }
         assert!(client.resolve(url).await.is_err(), "{url:?}");
         trap.assert_empty(url);
     }
-    println!("{} addresses, {sent} of them refused only when their name was looked up; nobody came", urls.len());
+    println!(
+        "{} addresses, {sent} of them refused only when their name was looked up; nobody came",
+        urls.len()
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn no_redirect_leads_home() {
     let trap = Trap::set();
-    let urls: Vec<String> = corpus(trap.port()).into_iter().filter(|url| !url.contains(|c: char| c.is_control())).collect();
+    let urls: Vec<String> = corpus(trap.port())
+        .into_iter()
+        .filter(|url| !url.contains(|c: char| c.is_control()))
+        .collect();
     assert!(urls.len() >= 200, "{}", urls.len());
     let page = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = page.local_addr().unwrap().port();
@@ -230,17 +281,27 @@ async fn no_redirect_leads_home() {
             }
             let answer = match request.starts_with(b"GET /begin ") {
                 _ if request.starts_with(b"GET /stop ") => return asked,
-                true => format!("HTTP/1.1 302 Found\r\nlocation: {}\r\n", left.next().expect("one for each")),
+                true => format!(
+                    "HTTP/1.1 302 Found\r\nlocation: {}\r\n",
+                    left.next().expect("one for each")
+                ),
                 false => "HTTP/1.1 404 Not Found\r\n".to_owned(),
             };
             asked += usize::from(request.starts_with(b"GET /begin "));
-            let _sent = stream.write_all(format!("{answer}content-length: 0\r\nconnection: close\r\n\r\n").as_bytes());
+            let _sent = stream.write_all(
+                format!("{answer}content-length: 0\r\nconnection: close\r\n\r\n").as_bytes(),
+            );
         }
         asked
     });
     for url in &urls {
         let answer = read(&*tool, &ctx, &format!("http://page.test:{port}/begin")).await;
-        assert!(answer.as_ref().is_err_and(|error| error.starts_with("Error: ")), "{url:?}: {answer:?}");
+        assert!(
+            answer
+                .as_ref()
+                .is_err_and(|error| error.starts_with("Error: ")),
+            "{url:?}: {answer:?}"
+        );
         trap.assert_empty(url);
     }
     let _broken_off = read(&*tool, &ctx, &format!("http://page.test:{port}/stop")).await;
@@ -255,8 +316,11 @@ async fn no_address_leads_out_of_a_sandbox_without_a_network() {
     let base = tempfile::tempdir().unwrap();
     let sandbox = marking_sandbox(base.path(), CommandLimits::default()).await;
     let dirs = dirs_of(&base.path().join("home"), "t1");
-    let hosts: Vec<String> =
-        HOSTS.iter().filter(|host| host.is_ascii()).map(|host| format!("'{}'", host.trim_matches(['[', ']']))).collect();
+    let hosts: Vec<String> = HOSTS
+        .iter()
+        .filter(|host| host.is_ascii())
+        .map(|host| format!("'{}'", host.trim_matches(['[', ']'])))
+        .collect();
     let far = "8.8.8.8 1.1.1.1 192.0.2.1 172.17.0.1 10.0.0.1 10.0.2.2 192.168.1.1 2606:4700:4700::1111 255.255.255.255 224.0.0.1";
     let command = format!(
         "for h in {} {far}; do for p in {} 53 80; do for way in tcp udp; do\n\
@@ -266,12 +330,26 @@ async fn no_address_leads_out_of_a_sandbox_without_a_network() {
         trap.port()
     );
     let mut transcript = Transcript::keeping(100_000);
-    let request = CommandRequest { dirs: &dirs, shelf: &Shelf::default(), command: &command, time_limit: Duration::from_secs(120) };
+    let request = CommandRequest {
+        dirs: &dirs,
+        shelf: &Shelf::default(),
+        command: &command,
+        time_limit: Duration::from_secs(120),
+    };
     sandbox.run(request, &mut transcript).await.unwrap();
     let out = transcript.out();
-    let (tried, routes) = out.trim().split_once('\n').unwrap_or_else(|| panic!("{out} {}", transcript.err()));
-    assert!(tried.parse::<usize>().unwrap() >= 200 && !out.contains("ESCAPED"), "{out}");
-    assert!(routes.trim().parse::<usize>().unwrap() <= 1, "there is a route: {out}");
+    let (tried, routes) = out
+        .trim()
+        .split_once('\n')
+        .unwrap_or_else(|| panic!("{out} {}", transcript.err()));
+    assert!(
+        tried.parse::<usize>().unwrap() >= 200 && !out.contains("ESCAPED"),
+        "{out}"
+    );
+    assert!(
+        routes.trim().parse::<usize>().unwrap() <= 1,
+        "there is a route: {out}"
+    );
     trap.assert_empty("a command");
     println!("{tried} ways; nobody came");
 }

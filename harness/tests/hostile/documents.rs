@@ -5,7 +5,9 @@ use std::io::{stdin, stdout};
 use std::time::{Duration, Instant};
 
 use deerflow_harness::documents::worker::work;
-use deerflow_harness::documents::{DocumentKind, DocumentReader, ProcessDocumentReader, Unreadable};
+use deerflow_harness::documents::{
+    DocumentKind, DocumentReader, ProcessDocumentReader, Unreadable,
+};
 use deerflow_harness::testkit::skill_archives::{Entry, archive, compressed, hostile};
 use futures_util::FutureExt;
 
@@ -19,7 +21,9 @@ const LONGEST: usize = 16 << 20;
 #[test]
 #[ignore = "the process that the other test here starts; alone it does nothing"]
 fn stands_for_a_worker() {
-    let kind = std::env::args().next_back().and_then(|last| DocumentKind::parse(&last));
+    let kind = std::env::args()
+        .next_back()
+        .and_then(|last| DocumentKind::parse(&last));
     if let Some(kind) = kind {
         work(kind, stdin(), stdout()).unwrap();
     }
@@ -29,10 +33,18 @@ fn stands_for_a_worker() {
 async fn no_archive_keeps_a_document_reader_or_has_it_tell_of_other_files() {
     let base = tempfile::tempdir().unwrap();
     fs::write(base.path().join("canary"), "canary-51c7").unwrap();
-    let arguments = ["--exact", "documents::stands_for_a_worker", "--include-ignored"].map(str::to_owned);
+    let arguments = [
+        "--exact",
+        "documents::stands_for_a_worker",
+        "--include-ignored",
+    ]
+    .map(str::to_owned);
     let reader = ProcessDocumentReader::new(std::env::current_exe().unwrap(), arguments, LIMIT);
     let canary = base.path().join("canary").display().to_string();
-    let mut documents: Vec<(String, Vec<u8>)> = hostile().into_iter().map(|(what, bytes)| (what.to_owned(), bytes)).collect();
+    let mut documents: Vec<(String, Vec<u8>)> = hostile()
+        .into_iter()
+        .map(|(what, bytes)| (what.to_owned(), bytes))
+        .collect();
     documents.extend(office(&canary));
     assert!(documents.len() >= 60, "{}", documents.len());
     let (mut read, mut refused, mut longest) = (0, 0, (Duration::ZERO, String::new()));
@@ -49,14 +61,35 @@ async fn no_archive_keeps_a_document_reader_or_has_it_tell_of_other_files() {
                 Err(Unreadable::Document(why)) => why.clone(),
                 Err(other) => panic!("{what} as {kind:?}: {other}"),
             };
-            assert!(what != "a good document" || kind != KINDS[0] || text.contains("They live in woods."), "{text}");
-            assert!(text.len() <= LONGEST && !text.contains("canary-51c7"), "{what} as {kind:?}: {} bytes", text.len());
-            *(if answer.is_ok() { &mut read } else { &mut refused }) += 1;
+            assert!(
+                what != "a good document"
+                    || kind != KINDS[0]
+                    || text.contains("They live in woods."),
+                "{text}"
+            );
+            assert!(
+                text.len() <= LONGEST && !text.contains("canary-51c7"),
+                "{what} as {kind:?}: {} bytes",
+                text.len()
+            );
+            *(if answer.is_ok() {
+                &mut read
+            } else {
+                &mut refused
+            }) += 1;
         }
         fs::remove_file(&path).unwrap();
-        assert_eq!(fs::read_dir(base.path()).unwrap().count(), 1, "{what} left something");
+        assert_eq!(
+            fs::read_dir(base.path()).unwrap().count(),
+            1,
+            "{what} left something"
+        );
     }
-    println!("{} archives as {} kinds: {refused} refused, {read} read; the longest took {longest:?}", documents.len(), KINDS.len());
+    println!(
+        "{} archives as {} kinds: {refused} refused, {read} read; the longest took {longest:?}",
+        documents.len(),
+        KINDS.len()
+    );
     assert!(refused > read);
 }
 
@@ -64,22 +97,73 @@ async fn no_archive_keeps_a_document_reader_or_has_it_tell_of_other_files() {
 fn office(canary: &str) -> Vec<(String, Vec<u8>)> {
     let paragraph = |text: &str| format!("<w:p><w:r><w:t>{text}</w:t></w:r></w:p>");
     let word = "http://schemas.openxmlformats.org/wordprocessingml/2006/main";
-    let document =
-        |head: &str, body: &str| format!(r#"<?xml version="1.0"?>{head}<w:document xmlns:w="{word}"><w:body>{body}</w:body></w:document>"#);
-    let laughs: String = (1..10).map(|at| format!("<!ENTITY l{at} \"{}\">", format!("&l{};", at - 1).repeat(10))).collect();
+    let document = |head: &str, body: &str| {
+        format!(
+            r#"<?xml version="1.0"?>{head}<w:document xmlns:w="{word}"><w:body>{body}</w:body></w:document>"#
+        )
+    };
+    let laughs: String = (1..10)
+        .map(|at| {
+            format!(
+                "<!ENTITY l{at} \"{}\">",
+                format!("&l{};", at - 1).repeat(10)
+            )
+        })
+        .collect();
     let laughs = format!("<!DOCTYPE d [<!ENTITY l0 \"ha\">{laughs}]>");
     let outside = format!("<!DOCTYPE d [<!ENTITY x SYSTEM \"file://{canary}\">]>");
     let texts = [
-        ("entities of entities", document(&laughs, &paragraph("&l9;"))),
-        ("an entity from outside", document(&outside, &paragraph("&x;"))),
-        ("parameters from outside", document(&outside.replace("ENTITY x", "ENTITY % x"), &paragraph("%x;"))),
+        (
+            "entities of entities",
+            document(&laughs, &paragraph("&l9;")),
+        ),
+        (
+            "an entity from outside",
+            document(&outside, &paragraph("&x;")),
+        ),
+        (
+            "parameters from outside",
+            document(
+                &outside.replace("ENTITY x", "ENTITY % x"),
+                &paragraph("%x;"),
+            ),
+        ),
         ("folders in folders", document("", &"<w:p>".repeat(200_000))),
-        ("tables in tables", document("", &"<w:tbl><w:tr><w:tc>".repeat(50_000))),
-        ("a table that is wide", document("", &format!("<w:tbl><w:tr>{}</w:tr></w:tbl>", "<w:tc/>".repeat(200_000)))),
-        ("a text without end", document("", &paragraph(&"a".repeat(64 << 20)))),
-        ("attributes without end", document("", &format!("<w:p {}/>", (0..50_000).map(|at| format!("a{at}=\"\" ")).collect::<String>()))),
-        ("a good document", document("", &paragraph("They live in woods."))),
-        ("half a document", document("", &paragraph("x"))[..90].to_owned()),
+        (
+            "tables in tables",
+            document("", &"<w:tbl><w:tr><w:tc>".repeat(50_000)),
+        ),
+        (
+            "a table that is wide",
+            document(
+                "",
+                &format!("<w:tbl><w:tr>{}</w:tr></w:tbl>", "<w:tc/>".repeat(200_000)),
+            ),
+        ),
+        (
+            "a text without end",
+            document("", &paragraph(&"a".repeat(64 << 20))),
+        ),
+        (
+            "attributes without end",
+            document(
+                "",
+                &format!(
+                    "<w:p {}/>",
+                    (0..50_000)
+                        .map(|at| format!("a{at}=\"\" "))
+                        .collect::<String>()
+                ),
+            ),
+        ),
+        (
+            "a good document",
+            document("", &paragraph("They live in woods.")),
+        ),
+        (
+            "half a document",
+            document("", &paragraph("x"))[..90].to_owned(),
+        ),
     ];
     let types = r#"<?xml version="1.0"?><Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types"><Override PartName="/word/document.xml" ContentType="application/vnd.openxmlformats-officedocument.wordprocessingml.document.main+xml"/></Types>"#;
     let relations = |target: &str, more: &str| {
@@ -95,12 +179,23 @@ fn office(canary: &str) -> Vec<(String, Vec<u8>)> {
             ("word/document.xml", text.as_bytes()),
         ])
     };
-    let mut all: Vec<(String, Vec<u8>)> =
-        texts.iter().map(|(what, text)| ((*what).to_owned(), made("word/document.xml", "", text))).collect();
+    let mut all: Vec<(String, Vec<u8>)> = texts
+        .iter()
+        .map(|(what, text)| ((*what).to_owned(), made("word/document.xml", "", text)))
+        .collect();
     let plain = document("", &paragraph("x"));
-    for target in ["../../../../../..", "file://", "/..", "//", "word/../../../../../.."] {
+    for target in [
+        "../../../../../..",
+        "file://",
+        "/..",
+        "//",
+        "word/../../../../../..",
+    ] {
         for more in ["", r#" TargetMode="External""#] {
-            all.push((format!("a part at {target}{more}"), made(&format!("{target}{canary}"), more, &plain)));
+            all.push((
+                format!("a part at {target}{more}"),
+                made(&format!("{target}{canary}"), more, &plain),
+            ));
         }
     }
     let sheet = |cells: &str| {
@@ -108,12 +203,16 @@ fn office(canary: &str) -> Vec<(String, Vec<u8>)> {
         let book = format!(
             r#"<workbook xmlns="{main}" xmlns:r="http://schemas.openxmlformats.org/officeDocument/2006/relationships"><sheets><sheet name="s" sheetId="1" r:id="r1"/></sheets></workbook>"#
         );
-        let sheet = format!(r#"<worksheet xmlns="{main}"><sheetData>{cells}</sheetData></worksheet>"#);
-        let of_book = relations("worksheets/sheet1.xml", "").replace("/officeDocument\"", "/worksheet\"");
+        let sheet =
+            format!(r#"<worksheet xmlns="{main}"><sheetData>{cells}</sheetData></worksheet>"#);
+        let of_book =
+            relations("worksheets/sheet1.xml", "").replace("/officeDocument\"", "/worksheet\"");
         archive(&[
             Entry::file(
                 "[Content_Types].xml",
-                types.replace("word/document.xml", "xl/workbook.xml").replace("wordprocessingml.document", "spreadsheetml.sheet"),
+                types
+                    .replace("word/document.xml", "xl/workbook.xml")
+                    .replace("wordprocessingml.document", "spreadsheetml.sheet"),
             ),
             Entry::file("_rels/.rels", relations("xl/workbook.xml", "")),
             Entry::file("xl/workbook.xml", book),
@@ -123,11 +222,23 @@ fn office(canary: &str) -> Vec<(String, Vec<u8>)> {
     };
     let cell = |at: &str, row: &str| format!(r#"<row r="{row}"><c r="{at}"><v>1</v></c></row>"#);
     for (what, cells) in [
-        ("a cell at the end of the sheet", format!("{}{}", cell("A1", "1"), cell("XFD1048576", "1048576"))),
-        ("a cell behind the end", cell("ZZZZZZ99999999999", "99999999999")),
+        (
+            "a cell at the end of the sheet",
+            format!("{}{}", cell("A1", "1"), cell("XFD1048576", "1048576")),
+        ),
+        (
+            "a cell behind the end",
+            cell("ZZZZZZ99999999999", "99999999999"),
+        ),
         ("a cell before the beginning", cell("A0", "0")),
-        ("a column without end", format!("{}{}", cell("A1", "1"), cell("A4294967295", "4294967295"))),
-        ("a text that is not there", r#"<row r="1"><c r="A1" t="s"><v>4294967295</v></c></row>"#.to_owned()),
+        (
+            "a column without end",
+            format!("{}{}", cell("A1", "1"), cell("A4294967295", "4294967295")),
+        ),
+        (
+            "a text that is not there",
+            r#"<row r="1"><c r="A1" t="s"><v>4294967295</v></c></row>"#.to_owned(),
+        ),
     ] {
         all.push((what.to_owned(), sheet(&cells)));
     }

@@ -8,10 +8,14 @@ use deerflow_harness::artifacts::{Artifact, artifact_path};
 use deerflow_harness::ids::ThreadId;
 use deerflow_harness::sandbox::safe_fs::Resolver;
 use deerflow_harness::sandbox::virtual_paths::RelativePath;
-use deerflow_harness::sandbox::{Fault, FileHome, FileLimits, Root, Shelf, ShelvedFolder, Shelves, ThreadFiles};
+use deerflow_harness::sandbox::{
+    Fault, FileHome, FileLimits, Root, Shelf, ShelvedFolder, Shelves, ThreadFiles,
+};
 use deerflow_harness::testkit::skill_archives::{Entry, archive, skill_text};
 use deerflow_harness::testkit::tool_context;
-use deerflow_harness::tools::builtins::{Glob, Grep, ListUploadedFiles, Ls, PresentFiles, ReadFile, StrReplace, ViewImage, WriteFile};
+use deerflow_harness::tools::builtins::{
+    Glob, Grep, ListUploadedFiles, Ls, PresentFiles, ReadFile, StrReplace, ViewImage, WriteFile,
+};
 use deerflow_harness::tools::{ToolContext, ToolRegistry, erase};
 use deerflow_harness::uploads::{UploadBatch, UploadLimits};
 use serde_json::{Value, json};
@@ -34,7 +38,10 @@ struct OneSkill(PathBuf);
 
 impl Shelves for OneSkill {
     fn of(&self, _user_id: &str) -> Result<Shelf, Fault> {
-        Ok(Shelf::new(vec![ShelvedFolder { path: RelativePath::parse("public/web").expect("a path"), host: self.0.clone() }]))
+        Ok(Shelf::new(vec![ShelvedFolder {
+            path: RelativePath::parse("public/web").expect("a path"),
+            host: self.0.clone(),
+        }]))
     }
 }
 
@@ -47,7 +54,8 @@ impl Home {
             fs::write(folder.join("only-outside.txt"), CANARIES[0]).expect("a file");
         }
         let skill = base.path().join("skills/web");
-        let home = FileHome::with_resolver(base.path().join("home"), FileLimits::default(), resolver);
+        let home =
+            FileHome::with_resolver(base.path().join("home"), FileLimits::default(), resolver);
         let home = home.with_shelves(Arc::new(OneSkill(skill.clone())));
         let ctx = tool_context();
         let files = home.thread(&ctx.run.actor.user_id, &ctx.run.thread_id);
@@ -59,8 +67,14 @@ impl Home {
         }
         furnish(&skill.join("real"), "inside", 64);
         let mut tools = ToolRegistry::new();
-        tools.add(erase(Ls { home: home.clone(), max_chars: 20_000 }));
-        tools.add(erase(ReadFile { home: home.clone(), max_chars: 50_000 }));
+        tools.add(erase(Ls {
+            home: home.clone(),
+            max_chars: 20_000,
+        }));
+        tools.add(erase(ReadFile {
+            home: home.clone(),
+            max_chars: 50_000,
+        }));
         tools.add(erase(WriteFile { home: home.clone() }));
         tools.add(erase(StrReplace { home: home.clone() }));
         tools.add(erase(Glob { home: home.clone() }));
@@ -68,7 +82,12 @@ impl Home {
         tools.add(erase(ViewImage { home: home.clone() }));
         tools.add(erase(ListUploadedFiles { home: home.clone() }));
         tools.add(erase(PresentFiles { home }));
-        Self { base, files, tools, ctx }
+        Self {
+            base,
+            files,
+            tools,
+            ctx,
+        }
     }
 
     pub(crate) fn outside(&self) -> PathBuf {
@@ -79,49 +98,107 @@ impl Home {
     pub(crate) fn host(&self, folder: &str) -> PathBuf {
         let dirs = self.files.blocking().dirs();
         match folder.strip_prefix("/mnt/user-data") {
-            Some(way) => dirs.host_path(Root::Workspace).parent().expect("a parent").join(way.trim_start_matches('/')),
-            None => self.base.path().join("skills").join(folder.trim_start_matches("/mnt/skills/public/")),
+            Some(way) => dirs
+                .host_path(Root::Workspace)
+                .parent()
+                .expect("a parent")
+                .join(way.trim_start_matches('/')),
+            None => self
+                .base
+                .path()
+                .join("skills")
+                .join(folder.trim_start_matches("/mnt/skills/public/")),
         }
     }
 
     /// All that a tool has to say, to whomever.
     pub(crate) async fn call(&self, tool: &str, args: Value) -> Result<String, String> {
-        let Value::Object(args) = args else { panic!("arguments are an object") };
-        let answer = self.tools.get(tool).expect("a tool").call(args, &self.ctx).await;
-        answer.map(|output| format!("{} {output:?}", output.content.text())).map_err(|error| error.to_string())
+        let Value::Object(args) = args else {
+            panic!("arguments are an object")
+        };
+        let answer = self
+            .tools
+            .get(tool)
+            .expect("a tool")
+            .call(args, &self.ctx)
+            .await;
+        answer
+            .map(|output| format!("{} {output:?}", output.content.text()))
+            .map_err(|error| error.to_string())
     }
 
     /// The file at a path as it is handed out over HTTP.
     pub(crate) async fn artifact(&self, path: &str) -> Result<String, String> {
         let path = artifact_path(path).map_err(|error| error.to_string())?;
-        let artifact = Artifact::open(&self.files, &path).await.map_err(|error| error.to_string())?;
-        let bytes = artifact.read(&path, 4 << 20).await.map_err(|error| error.to_string())?;
+        let artifact = Artifact::open(&self.files, &path)
+            .await
+            .map_err(|error| error.to_string())?;
+        let bytes = artifact
+            .read(&path, 4 << 20)
+            .await
+            .map_err(|error| error.to_string())?;
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
     /// Hands in a file of this name.
     pub(crate) async fn upload(&self, name: &str) -> Result<String, String> {
-        let limits = UploadLimits { max_files: 9, max_file_size: 1 << 20, max_total_size: 1 << 20 };
+        let limits = UploadLimits {
+            max_files: 9,
+            max_file_size: 1 << 20,
+            max_total_size: 1 << 20,
+        };
         let mut batch = UploadBatch::new(self.files.clone(), limits);
         let text = |error: &dyn std::fmt::Display| error.to_string();
         if let Some(coming) = batch.begin(name).await.map_err(|error| text(&error))? {
-            let whole = batch.write(coming, "written".into()).await.map_err(|error| text(&error))?;
+            let whole = batch
+                .write(coming, "written".into())
+                .await
+                .map_err(|error| text(&error))?;
             batch.add(whole);
         }
         let thread = ThreadId::parse("t").expect("an id");
-        let uploaded = batch.appear("ann", &thread, None).await.map_err(|error| text(&error))?;
-        if uploaded.files.is_empty() { Err("skipped".to_owned()) } else { Ok(format!("{uploaded:?}")) }
+        let uploaded = batch
+            .appear("ann", &thread, None)
+            .await
+            .map_err(|error| text(&error))?;
+        if uploaded.files.is_empty() {
+            Err("skipped".to_owned())
+        } else {
+            Ok(format!("{uploaded:?}"))
+        }
     }
 
     /// Fails when anything outside of the home was changed.
     pub(crate) fn assert_outside_is_untouched(&self, by: &str) {
-        assert_eq!(names_in(self.base.path()), ["home", "outside", "skills"], "{by}");
+        assert_eq!(
+            names_in(self.base.path()),
+            ["home", "outside", "skills"],
+            "{by}"
+        );
         let names = ["bag.skill", "only-outside.txt", "pic.png", "secret.txt"];
         assert_eq!(names_in(&self.outside().join("real")), names, "{by}");
-        assert_eq!(names_in(&self.outside()), ["bag.skill", "only-outside.txt", "pic.png", "real", "secret.txt"], "{by}");
+        assert_eq!(
+            names_in(&self.outside()),
+            [
+                "bag.skill",
+                "only-outside.txt",
+                "pic.png",
+                "real",
+                "secret.txt"
+            ],
+            "{by}"
+        );
         for folder in [self.outside(), self.outside().join("real")] {
-            assert_eq!(fs::read_to_string(folder.join("secret.txt")).expect("a file"), CANARIES[0], "{by}");
-            assert_eq!(fs::metadata(folder.join("pic.png")).expect("a file").len(), 1_313_377, "{by}");
+            assert_eq!(
+                fs::read_to_string(folder.join("secret.txt")).expect("a file"),
+                CANARIES[0],
+                "{by}"
+            );
+            assert_eq!(
+                fs::metadata(folder.join("pic.png")).expect("a file").len(),
+                1_313_377,
+                "{by}"
+            );
         }
     }
 }
@@ -145,14 +222,19 @@ pub(crate) fn furnish(folder: &Path, text: &str, picture_bytes: usize) {
 pub(crate) fn content(name: &str, text: &str, picture_bytes: usize) -> Vec<u8> {
     match name {
         "pic.png" => [PICTURE, &vec![0; picture_bytes - PICTURE.len()]].concat(),
-        "bag.skill" => archive(&[Entry::file("SKILL.md", skill_text("bag")), Entry::file("note.md", text)]),
+        "bag.skill" => archive(&[
+            Entry::file("SKILL.md", skill_text("bag")),
+            Entry::file("note.md", text),
+        ]),
         _ => text.as_bytes().to_vec(),
     }
 }
 
 fn names_in(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).expect("a folder").flatten();
-    let mut names: Vec<String> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    let mut names: Vec<String> = entries
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect();
     names.sort();
     names
 }

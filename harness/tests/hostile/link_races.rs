@@ -32,24 +32,104 @@ use Swapped::{File, Folder, Root};
 
 /// A way to a file: the tool, the root, the file, and what is swapped.
 const WAYS: &[(&str, &str, &str, &[Swapped])] = &[
-    ("read_file", "/mnt/user-data/workspace", "secret.txt", &[File, Folder, Root]),
-    ("read_file", "/mnt/skills/public/web", "secret.txt", &[File, Folder]),
-    ("write_file", "/mnt/user-data/workspace", "secret.txt", &[File, Folder, Root]),
-    ("write_file", "/mnt/user-data/outputs", "new/deep/fresh.txt", &[Folder, Root]),
-    ("append", "/mnt/user-data/workspace", "secret.txt", &[File, Folder, Root]),
-    ("str_replace", "/mnt/user-data/workspace", "secret.txt", &[File, Folder, Root]),
-    ("ls", "/mnt/user-data/workspace", "secret.txt", &[Folder, Root]),
+    (
+        "read_file",
+        "/mnt/user-data/workspace",
+        "secret.txt",
+        &[File, Folder, Root],
+    ),
+    (
+        "read_file",
+        "/mnt/skills/public/web",
+        "secret.txt",
+        &[File, Folder],
+    ),
+    (
+        "write_file",
+        "/mnt/user-data/workspace",
+        "secret.txt",
+        &[File, Folder, Root],
+    ),
+    (
+        "write_file",
+        "/mnt/user-data/outputs",
+        "new/deep/fresh.txt",
+        &[Folder, Root],
+    ),
+    (
+        "append",
+        "/mnt/user-data/workspace",
+        "secret.txt",
+        &[File, Folder, Root],
+    ),
+    (
+        "str_replace",
+        "/mnt/user-data/workspace",
+        "secret.txt",
+        &[File, Folder, Root],
+    ),
+    (
+        "ls",
+        "/mnt/user-data/workspace",
+        "secret.txt",
+        &[Folder, Root],
+    ),
     ("ls", "/mnt/skills/public/web", "secret.txt", &[Folder]),
-    ("glob", "/mnt/user-data/workspace", "secret.txt", &[Folder, Root]),
-    ("grep", "/mnt/user-data/workspace", "secret.txt", &[File, Folder, Root]),
-    ("grep", "/mnt/skills/public/web", "secret.txt", &[File, Folder]),
-    ("view_image", "/mnt/user-data/workspace", "pic.png", &[File, Folder, Root]),
-    ("view_image", "/mnt/skills/public/web", "pic.png", &[File, Folder]),
-    ("present_files", "/mnt/user-data/outputs", "only-outside.txt", &[Folder, Root]),
-    ("list_uploaded_files", "/mnt/user-data/uploads", "secret.txt", &[Folder, Root]),
+    (
+        "glob",
+        "/mnt/user-data/workspace",
+        "secret.txt",
+        &[Folder, Root],
+    ),
+    (
+        "grep",
+        "/mnt/user-data/workspace",
+        "secret.txt",
+        &[File, Folder, Root],
+    ),
+    (
+        "grep",
+        "/mnt/skills/public/web",
+        "secret.txt",
+        &[File, Folder],
+    ),
+    (
+        "view_image",
+        "/mnt/user-data/workspace",
+        "pic.png",
+        &[File, Folder, Root],
+    ),
+    (
+        "view_image",
+        "/mnt/skills/public/web",
+        "pic.png",
+        &[File, Folder],
+    ),
+    (
+        "present_files",
+        "/mnt/user-data/outputs",
+        "only-outside.txt",
+        &[Folder, Root],
+    ),
+    (
+        "list_uploaded_files",
+        "/mnt/user-data/uploads",
+        "secret.txt",
+        &[Folder, Root],
+    ),
     ("upload", "/mnt/user-data/uploads", "secret.txt", &[Root]),
-    ("artifact", "/mnt/user-data/outputs", "secret.txt", &[File, Folder, Root]),
-    ("artifact", "/mnt/user-data/outputs", "bag.skill/note.md", &[Folder, Root]),
+    (
+        "artifact",
+        "/mnt/user-data/outputs",
+        "secret.txt",
+        &[File, Folder, Root],
+    ),
+    (
+        "artifact",
+        "/mnt/user-data/outputs",
+        "bag.skill/note.md",
+        &[Folder, Root],
+    ),
 ];
 
 /// How a race went.
@@ -63,7 +143,8 @@ struct Race {
 
 #[test]
 fn no_swap_in_the_middle_of_any_way_to_a_file_leads_outside() {
-    let lasting = Duration::from_millis(setting("SECONDS", 0) * 1_000).max(Duration::from_millis(250));
+    let lasting =
+        Duration::from_millis(setting("SECONDS", 0) * 1_000).max(Duration::from_millis(250));
     let (mut all, mut races) = (Race::default(), 0);
     for resolver in [Resolver::Kernel, Resolver::Walk] {
         for (tool, root, file, kinds) in WAYS {
@@ -71,16 +152,33 @@ fn no_swap_in_the_middle_of_any_way_to_a_file_leads_outside() {
                 let race = run(&Home::new(resolver), tool, root, file, *swapped, lasting);
                 println!("{resolver:?} {tool} {root} {file} {swapped:?}: {race:?}");
                 races += 1;
-                all = Race { tries: all.tries + race.tries, met: all.met + race.met, swaps: all.swaps + race.swaps };
+                all = Race {
+                    tries: all.tries + race.tries,
+                    met: all.met + race.met,
+                    swaps: all.swaps + race.swaps,
+                };
             }
         }
     }
     println!("{races} races: {all:?}, nothing of the outside read or written");
-    assert!(all.met > races && all.met < all.tries, "both sides were met: {all:?}");
+    assert!(
+        all.met > races && all.met < all.tries,
+        "both sides were met: {all:?}"
+    );
 }
 
-fn run(home: &Home, tool: &str, root: &str, file: &str, swapped: Swapped, lasting: Duration) -> Race {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
+fn run(
+    home: &Home,
+    tool: &str,
+    root: &str,
+    file: &str,
+    swapped: Swapped,
+    lasting: Duration,
+) -> Race {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build()
+        .expect("a runtime");
     let folder = format!("{root}/real");
     let path = format!("{folder}/{file}");
     let swap = Swap::new(home, swapped, &folder, file);
@@ -101,7 +199,10 @@ fn run(home: &Home, tool: &str, root: &str, file: &str, swapped: Swapped, lastin
             race.tries += 1;
             race.met += u64::from(answer.is_ok());
             let answer = answer.unwrap_or_else(|error| error);
-            assert!(tool != "present_files" || !answer.contains("are shown"), "a file of the outside was presented");
+            assert!(
+                tool != "present_files" || !answer.contains("are shown"),
+                "a file of the outside was presented"
+            );
             assert_tells_nothing(&answer, &path);
         }
     });
@@ -114,7 +215,10 @@ async fn attempt(home: &Home, tool: &str, folder: &str, path: &str) -> Result<St
     match tool {
         "upload" => home.upload("secret.txt").await,
         "artifact" => home.artifact(path).await,
-        "append" => home.call("write_file", arguments("append", folder, path)).await,
+        "append" => {
+            home.call("write_file", arguments("append", folder, path))
+                .await
+        }
         _ => home.call(tool, arguments(tool, folder, path)).await,
     }
 }
@@ -141,7 +245,11 @@ impl Swap {
         match swapped {
             File => {
                 let link_to = home.outside().join("real").join(file);
-                Self { place: folder.join(file), link_to, content: Some(content(file, "inside", 64)) }
+                Self {
+                    place: folder.join(file),
+                    link_to,
+                    content: Some(content(file, "inside", 64)),
+                }
             }
             Folder => Self::of_folder(folder, home.outside().join("real")),
             Root => Self::of_folder(folder.parent().expect("a root").to_owned(), home.outside()),
@@ -150,7 +258,11 @@ impl Swap {
 
     fn of_folder(place: PathBuf, link_to: PathBuf) -> Self {
         symlink(&link_to, beside(&place)).expect("a link");
-        Self { place, link_to, content: None }
+        Self {
+            place,
+            link_to,
+            content: None,
+        }
     }
 
     fn once(&self) {

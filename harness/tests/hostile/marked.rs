@@ -17,27 +17,48 @@ pub(crate) struct Mark(pub(crate) String);
 impl Mark {
     /// One that belongs to a temporary folder, and for the environment of all that is started for it.
     pub(crate) fn of(folder: &Path) -> Self {
-        Self(format!("mark{}", folder.file_name().expect("a name").to_string_lossy().replace('.', "")))
+        Self(format!(
+            "mark{}",
+            folder
+                .file_name()
+                .expect("a name")
+                .to_string_lossy()
+                .replace('.', "")
+        ))
     }
 
     /// What the processes that carry it are called, by their arguments.
     pub(crate) fn carriers(&self) -> Vec<String> {
         let own = std::process::id().to_string();
-        let processes = fs::read_dir("/proc").expect("/proc").flatten().map(|entry| entry.path());
-        let ids = processes.filter(|path| path.file_name().is_some_and(|id| id.to_string_lossy().parse::<u32>().is_ok() && *id != *own));
-        let texts = ids.map(|path| ["cmdline", "environ"].map(|file| fs::read(path.join(file)).unwrap_or_default()));
+        let processes = fs::read_dir("/proc")
+            .expect("/proc")
+            .flatten()
+            .map(|entry| entry.path());
+        let ids = processes.filter(|path| {
+            path.file_name()
+                .is_some_and(|id| id.to_string_lossy().parse::<u32>().is_ok() && *id != *own)
+        });
+        let texts = ids.map(|path| {
+            ["cmdline", "environ"].map(|file| fs::read(path.join(file)).unwrap_or_default())
+        });
         let marked = texts.filter(|texts| texts.iter().any(|text| self.is_in(text)));
-        marked.map(|[arguments, _]| String::from_utf8_lossy(&arguments).replace('\0', " ")).collect()
+        marked
+            .map(|[arguments, _]| String::from_utf8_lossy(&arguments).replace('\0', " "))
+            .collect()
     }
 
     fn is_in(&self, text: &[u8]) -> bool {
-        text.windows(self.0.len()).any(|window| window == self.0.as_bytes())
+        text.windows(self.0.len())
+            .any(|window| window == self.0.as_bytes())
     }
 
     /// How many processes of one kind there are.
     pub(crate) fn count(&self, kind: &str) -> usize {
         let name = format!("{}-{kind}", self.0);
-        self.carriers().iter().filter(|arguments| arguments.starts_with(&name)).count()
+        self.carriers()
+            .iter()
+            .filter(|arguments| arguments.starts_with(&name))
+            .count()
     }
 
     /// Waits until nobody carries it: how long that took since `ended`.
@@ -50,16 +71,26 @@ impl Mark {
             if left.is_empty() {
                 return ended.elapsed();
             }
-            assert!(ended.elapsed() < ESCAPED, "these outlived their sandbox: {left:#?}");
+            assert!(
+                ended.elapsed() < ESCAPED,
+                "these outlived their sandbox: {left:#?}"
+            );
             std::thread::sleep(Duration::from_millis(5));
         }
     }
 }
 
 /// A sandbox that gives all its commands the mark of a folder, in `MARK`.
-pub(crate) async fn marking_sandbox(base: &Path, limits: CommandLimits) -> BubblewrapCommandSandbox {
+pub(crate) async fn marking_sandbox(
+    base: &Path,
+    limits: CommandLimits,
+) -> BubblewrapCommandSandbox {
     let environment = vec![("MARK".to_owned(), Mark::of(base).0)];
-    let options = BubblewrapOptions { limits, environment, ..BubblewrapOptions::new(base.join("support")) };
+    let options = BubblewrapOptions {
+        limits,
+        environment,
+        ..BubblewrapOptions::new(base.join("support"))
+    };
     let (sandbox, report) = BubblewrapCommandSandbox::open(options).await;
     sandbox.unwrap_or_else(|| panic!("the sandbox does not hold here: {}", report.missing_text()))
 }

@@ -16,12 +16,29 @@ async fn no_name_leads_any_tool_outside() {
     for resolver in [Resolver::Kernel, Resolver::Walk] {
         let home = Home::new(resolver);
         let names = hostile_names(home.outside().to_str().unwrap(), setting("SEED", 1));
-        let thread_folder = home.files.blocking().dirs().host_path(Root::Workspace).to_str().unwrap().to_owned();
+        let thread_folder = home
+            .files
+            .blocking()
+            .dirs()
+            .host_path(Root::Workspace)
+            .to_str()
+            .unwrap()
+            .to_owned();
         assert!(names.len() >= 500, "{}", names.len());
         let (mut tries, mut taken) = (0, 0);
         for name in &names {
             let mut answers = vec![home.artifact(name).await, home.upload(name).await];
-            for tool in ["read_file", "ls", "glob", "grep", "view_image", "present_files", "write_file", "append", "str_replace"] {
+            for tool in [
+                "read_file",
+                "ls",
+                "glob",
+                "grep",
+                "view_image",
+                "present_files",
+                "write_file",
+                "append",
+                "str_replace",
+            ] {
                 let called = if tool == "append" { "write_file" } else { tool };
                 answers.push(home.call(called, arguments(tool, name, name)).await);
             }
@@ -30,14 +47,26 @@ async fn no_name_leads_any_tool_outside() {
                 taken += usize::from(answer.is_ok());
                 let text = answer.as_ref().unwrap_or_else(|error| error);
                 assert_tells_nothing(text, name);
-                assert!(!text.contains(&thread_folder), "{name:?} was told where the host has its files: {text}");
+                assert!(
+                    !text.contains(&thread_folder),
+                    "{name:?} was told where the host has its files: {text}"
+                );
             }
             if let Ok(path) = VirtualPath::parse(name) {
-                assert!(!path.relative().components().any(|part| matches!(part, "" | "." | "..")), "{name:?}");
+                assert!(
+                    !path
+                        .relative()
+                        .components()
+                        .any(|part| matches!(part, "" | "." | "..")),
+                    "{name:?}"
+                );
             }
             home.assert_outside_is_untouched(name);
         }
-        println!("{resolver:?}: {} names, {tries} calls, {taken} of them found something inside", names.len());
+        println!(
+            "{resolver:?}: {} names, {tries} calls, {taken} of them found something inside",
+            names.len()
+        );
         assert!(taken > 0 && taken < tries);
     }
 }
@@ -49,16 +78,27 @@ fn no_name_of_a_user_thread_skill_or_upload_is_a_way() {
     let depth = workspace.components().count();
     for name in hostile_names(home.outside().to_str().unwrap(), setting("SEED", 1)) {
         let folder = UserDirName::from_user_id(&name);
-        let is_plain = |text: &str| !text.is_empty() && text.len() <= 255 && !text.contains(['/', '\\', '\0', '.']);
+        let is_plain = |text: &str| {
+            !text.is_empty() && text.len() <= 255 && !text.contains(['/', '\\', '\0', '.'])
+        };
         assert!(is_plain(folder.as_str()), "{name:?}: {folder:?}");
         if let Ok(thread) = ThreadId::parse(&*name) {
             let dirs = crate::support::dirs_of(&home.outside(), thread.as_str());
             let place = dirs.host_path(Root::Workspace);
-            assert!(place.starts_with(home.outside().join("users/ann/threads")) && is_plain(thread.as_str()), "{name:?}: {place:?}");
+            assert!(
+                place.starts_with(home.outside().join("users/ann/threads"))
+                    && is_plain(thread.as_str()),
+                "{name:?}: {place:?}"
+            );
         }
         assert!(!is_skill_name(&name) || is_plain(&name), "{name:?}");
         if let Ok(place) = place_named(&name) {
-            let host = home.files.blocking().dirs().host_path(Root::Uploads).join(place.relative().as_str());
+            let host = home
+                .files
+                .blocking()
+                .dirs()
+                .host_path(Root::Uploads)
+                .join(place.relative().as_str());
             assert_eq!(host.components().count(), depth + 1, "{name:?}: {host:?}");
         }
     }

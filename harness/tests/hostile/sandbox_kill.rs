@@ -38,16 +38,36 @@ struct Killed(Child);
 impl Killed {
     fn start(base: &Path, command: &str) -> Self {
         let mut program = Command::new(std::env::current_exe().expect("this program"));
-        program.args(["--exact", "sandbox_kill::stands_for_a_gateway", "--include-ignored"]).env(HOME, base).env(COMMAND, command);
-        Self(program.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::inherit()).spawn().expect("a process"))
+        program
+            .args([
+                "--exact",
+                "sandbox_kill::stands_for_a_gateway",
+                "--include-ignored",
+            ])
+            .env(HOME, base)
+            .env(COMMAND, command);
+        Self(
+            program
+                .stdin(Stdio::null())
+                .stdout(Stdio::null())
+                .stderr(Stdio::inherit())
+                .spawn()
+                .expect("a process"),
+        )
     }
 
     /// Waits until it is `so` far, as seen from outside.
     fn until(&mut self, so: impl Fn() -> bool) {
         let begun = Instant::now();
         while !so() {
-            assert!(self.0.try_wait().expect("a child").is_none(), "it ended before it was killed");
-            assert!(begun.elapsed() < Duration::from_secs(120), "its commands did not begin");
+            assert!(
+                self.0.try_wait().expect("a child").is_none(),
+                "it ended before it was killed"
+            );
+            assert!(
+                begun.elapsed() < Duration::from_secs(120),
+                "its commands did not begin"
+            );
             std::thread::sleep(Duration::from_millis(1));
         }
     }
@@ -71,15 +91,28 @@ impl Drop for Killed {
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "the process that the other tests here kill; alone it does nothing"]
 async fn stands_for_a_gateway() {
-    #[expect(clippy::disallowed_methods, reason = "it is how a test program is told something")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "it is how a test program is told something"
+    )]
     let told = [HOME, COMMAND].map(|name| std::env::var(name).ok());
-    let [Some(home), Some(command)] = told else { return };
+    let [Some(home), Some(command)] = told else {
+        return;
+    };
     let base = PathBuf::from(home);
     let sandbox = marking_sandbox(&base, CommandLimits::default()).await;
     join_all((0..SANDBOXES).map(async |number| {
         let dirs = dirs_of(&base.join("home"), &format!("t{number}"));
-        let request = CommandRequest { dirs: &dirs, shelf: &Shelf::default(), command: &command, time_limit: Duration::from_secs(900) };
-        sandbox.run(request, &mut Transcript::keeping(0)).await.unwrap()
+        let request = CommandRequest {
+            dirs: &dirs,
+            shelf: &Shelf::default(),
+            command: &command,
+            time_limit: Duration::from_secs(900),
+        };
+        sandbox
+            .run(request, &mut Transcript::keeping(0))
+            .await
+            .unwrap()
     }))
     .await;
 }
@@ -92,11 +125,21 @@ fn nothing_of_fifty_sandboxes_is_left_a_second_after_their_gateway_was_killed() 
         let base = tempfile::tempdir().unwrap();
         let mark = Mark::of(base.path());
         let mut gateway = Killed::start(base.path(), STUBBORN);
-        gateway.until(|| ["child", "session", "daemon"].iter().all(|kind| mark.count(kind) == SANDBOXES));
+        gateway.until(|| {
+            ["child", "session", "daemon"]
+                .iter()
+                .all(|kind| mark.count(kind) == SANDBOXES)
+        });
         let running = mark.carriers().len();
         took.push(mark.gone_since(gateway.kill()));
-        println!("{running} processes of {SANDBOXES} sandboxes, all gone after {:?}", took[took.len() - 1]);
-        assert!(took.len() < ROUNDS || took.iter().any(|took| *took < SOON), "{took:?}");
+        println!(
+            "{running} processes of {SANDBOXES} sandboxes, all gone after {:?}",
+            took[took.len() - 1]
+        );
+        assert!(
+            took.len() < ROUNDS || took.iter().any(|took| *took < SOON),
+            "{took:?}"
+        );
     }
 }
 
@@ -113,6 +156,8 @@ fn a_gateway_that_is_killed_while_its_sandboxes_start_leaves_none_behind() {
         let begun = chance.below(SANDBOXES);
         gateway.until(|| mark.count("begun") >= begun.max(1));
         let gone = mark.gone_since(gateway.kill());
-        println!("seed {seed} round {round}: killed when {begun} had begun, all gone after {gone:?}");
+        println!(
+            "seed {seed} round {round}: killed when {begun} had begun, all gone after {gone:?}"
+        );
     }
 }

@@ -9,13 +9,25 @@ use deerflow_harness::sandbox::safe_fs::Resolver;
 
 /// A number from the environment, such as `SECONDS=60`.
 pub(crate) fn setting(name: &str, default: u64) -> u64 {
-    #[expect(clippy::disallowed_methods, reason = "tests have no configuration to ask")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "tests have no configuration to ask"
+    )]
     let value = std::env::var(name);
-    value.map_or(default, |value| value.parse().unwrap_or_else(|_| panic!("{name} is a number, not {value:?}")))
+    value.map_or(default, |value| {
+        value
+            .parse()
+            .unwrap_or_else(|_| panic!("{name} is a number, not {value:?}"))
+    })
 }
 
 /// The folders of a thread of `ann`.
 pub(crate) fn dirs_of(home: &Path, thread: &str) -> ThreadDirs {
     let home: Arc<Path> = home.into();
-    ThreadDirs::new(home, Resolver::detect(), "ann", &ThreadId::parse(thread).expect("an id"))
+    ThreadDirs::new(
+        home,
+        Resolver::detect(),
+        "ann",
+        &ThreadId::parse(thread).expect("an id"),
+    )
 }

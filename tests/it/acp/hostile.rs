@@ -23,13 +23,29 @@ async fn no_phase_is_waited_for_without_end() {
     let (greet, open, work) = tokio::join!(
         bench.ask(within(5, agent(&["initialize=hang"])), "x"),
         bench.ask(later(agent(&["session/new=hang"])), "x"),
-        bench.ask(later(agent(&[])), "complain my disk is full\nsay I began\nhang"),
+        bench.ask(
+            later(agent(&[])),
+            "complain my disk is full\nsay I began\nhang"
+        ),
     );
-    assert!(greet.expect_err("late").contains("did not start and greet within 5 s and was ended"));
-    assert!(open.expect_err("late").contains("did not open a session within 20 s and was ended"));
+    assert!(
+        greet
+            .expect_err("late")
+            .contains("did not start and greet within 5 s and was ended")
+    );
+    assert!(
+        open.expect_err("late")
+            .contains("did not open a session within 20 s and was ended")
+    );
     let work = work.expect_err("late");
-    assert!(work.contains("did not finish its task within 20 s and was ended"), "{work}");
-    assert!(work.contains("complained:\nmy disk is full") && work.contains("had said:\nI began"), "{work}");
+    assert!(
+        work.contains("did not finish its task within 20 s and was ended"),
+        "{work}"
+    );
+    assert!(
+        work.contains("complained:\nmy disk is full") && work.contains("had said:\nI began"),
+        "{work}"
+    );
 }
 
 #[tokio::test]
@@ -40,51 +56,105 @@ async fn one_that_does_not_read_holds_nobody() {
     let long = "x".repeat(1 << 20);
     let (deaf, no_agent) = tokio::join!(
         bench.ask(later(agent(&["after session/new=hang"])), &long),
-        bench.ask(within(5, agent_with(json!({"command": "sleep", "args": ["1000"]}))), &long),
+        bench.ask(
+            within(5, agent_with(json!({"command": "sleep", "args": ["1000"]}))),
+            &long
+        ),
     );
-    assert!(deaf.expect_err("late").contains("did not finish its task within 20 s"));
-    assert!(no_agent.expect_err("late").contains("did not start and greet within 5 s"));
-    assert!(begun.elapsed() < Duration::from_secs(300), "{:?}", begun.elapsed());
+    assert!(
+        deaf.expect_err("late")
+            .contains("did not finish its task within 20 s")
+    );
+    assert!(
+        no_agent
+            .expect_err("late")
+            .contains("did not start and greet within 5 s")
+    );
+    assert!(
+        begun.elapsed() < Duration::from_secs(300),
+        "{:?}",
+        begun.elapsed()
+    );
 }
 
 #[tokio::test]
 async fn what_is_no_message_ends_the_call() {
     let bench = Bench::new();
     let entry = agent_with(json!({"env": {"KEY": "canary-key"}}));
-    let (garbage, huge) = tokio::join!(bench.ask(entry, "garbage canary-key"), bench.ask(agent(&["session/prompt=huge"]), "x"));
+    let (garbage, huge) = tokio::join!(
+        bench.ask(entry, "garbage canary-key"),
+        bench.ask(agent(&["session/prompt=huge"]), "x")
+    );
     let garbage = garbage.expect_err("broken");
-    assert!(garbage.contains("no message of the protocol (\"npm notice ***\"), and was ended"), "{garbage}");
-    assert!(huge.expect_err("broken").contains("a message of more than 8 MiB"));
+    assert!(
+        garbage.contains("no message of the protocol (\"npm notice ***\"), and was ended"),
+        "{garbage}"
+    );
+    assert!(
+        huge.expect_err("broken")
+            .contains("a message of more than 8 MiB")
+    );
 }
 
 #[tokio::test]
 async fn a_death_is_told_with_its_last_words_and_no_secret() {
     let bench = Bench::new();
     let entry = agent_with(json!({"env": {"KEY": "canary-key"}}));
-    let died = bench.ask(entry, "say half\ncomplain key canary-key is wrong\ndie 7").await.expect_err("died");
-    assert!(died.contains("it ended with exit code 7 before it was done"), "{died}");
-    assert!(died.contains("complained:\nkey *** is wrong") && died.contains("had said:\nhalf") && !died.contains("canary"), "{died}");
-    let early = bench.ask(agent(&["initialize=die 3"]), "x").await.expect_err("died");
+    let died = bench
+        .ask(entry, "say half\ncomplain key canary-key is wrong\ndie 7")
+        .await
+        .expect_err("died");
+    assert!(
+        died.contains("it ended with exit code 7 before it was done"),
+        "{died}"
+    );
+    assert!(
+        died.contains("complained:\nkey *** is wrong")
+            && died.contains("had said:\nhalf")
+            && !died.contains("canary"),
+        "{died}"
+    );
+    let early = bench
+        .ask(agent(&["initialize=die 3"]), "x")
+        .await
+        .expect_err("died");
     assert!(early.contains("it ended with exit code 3"), "{early}");
-    let no_agent = bench.ask(agent_with(json!({"command": "false"})), "x").await.expect_err("no agent");
+    let no_agent = bench
+        .ask(agent_with(json!({"command": "false"})), "x")
+        .await
+        .expect_err("no agent");
     assert!(no_agent.contains("it ended with exit code 1"), "{no_agent}");
 }
 
 #[tokio::test]
 async fn nothing_that_it_started_outlives_its_call() {
     let bench = Bench::new();
-    bench.ask(agent(&[]), "spawn by-itself").await.expect("done");
-    bench.ask(later(agent(&[])), "spawn late\nhang").await.expect_err("late");
-    bench.ask(agent(&[]), "spawn broken\ngarbage").await.expect_err("broken");
+    bench
+        .ask(agent(&[]), "spawn by-itself")
+        .await
+        .expect("done");
+    bench
+        .ask(later(agent(&[])), "spawn late\nhang")
+        .await
+        .expect_err("late");
+    bench
+        .ask(agent(&[]), "spawn broken\ngarbage")
+        .await
+        .expect_err("broken");
     let pids = |name: &str| std::fs::read_to_string(bench.workspace("ann").join(name)).ok();
     let cancelled = bench.ask(agent(&[]), "spawn cancelled\nhang");
-    let begun = until("the agent's child", async || pids("cancelled").filter(|pids| pids.split(' ').all(is_alive)));
+    let begun = until("the agent's child", async || {
+        pids("cancelled").filter(|pids| pids.split(' ').all(is_alive))
+    });
     tokio::select! {
         told = cancelled => panic!("{told:?}"),
         _pids = begun => {}
     }
     for name in ["by-itself", "late", "broken", "cancelled"] {
         let pids = pids(name).expect("two processes");
-        until(name, async || (!pids.split(' ').any(is_alive)).then_some(())).await;
+        until(name, async || {
+            (!pids.split(' ').any(is_alive)).then_some(())
+        })
+        .await;
     }
 }

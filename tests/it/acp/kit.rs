@@ -44,33 +44,56 @@ impl Bench {
         let files = FileHome::new(home.path(), FileLimits::default());
         let variables = vec![("PATH".to_owned(), "/usr/local/bin:/usr/bin:/bin".to_owned())];
         let mut extensions = Extensions::default();
-        extensions.change_section(MCP_SERVERS, |section| section.clone_from(servers.as_object().expect("servers")));
-        let around = AcpSurroundings::new(files, variables, Some(Arc::new(Fixed(Arc::new(extensions)))));
-        Self { home, around: Arc::new(around) }
+        extensions.change_section(MCP_SERVERS, |section| {
+            section.clone_from(servers.as_object().expect("servers"))
+        });
+        let around = AcpSurroundings::new(
+            files,
+            variables,
+            Some(Arc::new(Fixed(Arc::new(extensions)))),
+        );
+        Self {
+            home,
+            around: Arc::new(around),
+        }
     }
 
     /// The tool over one agent, `bob`.
     pub(super) fn tool(&self, entry: Value) -> Arc<dyn DynTool> {
         let entry: AcpAgentConfig = serde_json::from_value(entry).expect("an entry");
         let agents = [("bob".to_owned(), entry)].into_iter().collect();
-        InvokeAcpAgent::new(agents, self.around.clone()).map(erase).expect("a tool")
+        InvokeAcpAgent::new(agents, self.around.clone())
+            .map(erase)
+            .expect("a tool")
     }
 
     pub(super) async fn ask(&self, entry: Value, prompt: &str) -> Result<String, String> {
         self.ask_as("ann", entry, prompt).await
     }
 
-    pub(super) async fn ask_as(&self, user: &str, entry: Value, prompt: &str) -> Result<String, String> {
+    pub(super) async fn ask_as(
+        &self,
+        user: &str,
+        entry: Value,
+        prompt: &str,
+    ) -> Result<String, String> {
         let mut context = tool_context();
         context.run.actor = ActorContext::user(user);
-        let args = json!({"agent": "bob", "prompt": prompt}).as_object().cloned().expect("arguments");
+        let args = json!({"agent": "bob", "prompt": prompt})
+            .as_object()
+            .cloned()
+            .expect("arguments");
         let asked = self.tool(entry).call(args, &context).await;
-        asked.map(|output| output.content.text()).map_err(|error| error.to_string())
+        asked
+            .map(|output| output.content.text())
+            .map_err(|error| error.to_string())
     }
 
     /// Where the agents of a user work.
     pub(super) fn workspace(&self, user: &str) -> PathBuf {
-        self.home.path().join(format!("users/{user}/threads/t/acp-workspace"))
+        self.home
+            .path()
+            .join(format!("users/{user}/threads/t/acp-workspace"))
     }
 }
 
@@ -91,5 +114,6 @@ pub(super) fn agent_with(more: Value) -> Value {
 /// Whether a process is at work: a dead one that nobody has buried yet is not.
 pub(super) fn is_alive(pid: &str) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
-    stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with('Z'))
+    stat.rsplit_once(") ")
+        .is_some_and(|(_, rest)| !rest.starts_with('Z'))
 }

@@ -8,13 +8,32 @@ use super::kit::{AGENT, Bench, agent, agent_with};
 #[tokio::test]
 async fn a_task_gives_what_the_agent_says_and_what_it_leaves() {
     let bench = Bench::new();
-    let said = bench.ask(agent(&[]), "think hm\nsay one\nwrite a.txt left\nsay , two").await.expect("done");
+    let said = bench
+        .ask(agent(&[]), "think hm\nsay one\nwrite a.txt left\nsay , two")
+        .await
+        .expect("done");
     assert_eq!(said, "one, two");
-    assert_eq!(std::fs::read_to_string(bench.workspace("ann").join("a.txt")).expect("a file"), "left");
-    assert_eq!(bench.ask(agent(&[]), "list").await.as_deref(), Ok("a.txt"), "the folder stays for the thread");
-    assert_eq!(bench.ask(agent(&[]), "think only").await.as_deref(), Ok("(no response)"));
-    let stopped = bench.ask(agent(&[]), "say half\nstop max_tokens").await.expect("done");
-    assert!(stopped.starts_with("half\n\n[It stopped early: its model reached"), "{stopped}");
+    assert_eq!(
+        std::fs::read_to_string(bench.workspace("ann").join("a.txt")).expect("a file"),
+        "left"
+    );
+    assert_eq!(
+        bench.ask(agent(&[]), "list").await.as_deref(),
+        Ok("a.txt"),
+        "the folder stays for the thread"
+    );
+    assert_eq!(
+        bench.ask(agent(&[]), "think only").await.as_deref(),
+        Ok("(no response)")
+    );
+    let stopped = bench
+        .ask(agent(&[]), "say half\nstop max_tokens")
+        .await
+        .expect("done");
+    assert!(
+        stopped.starts_with("half\n\n[It stopped early: its model reached"),
+        "{stopped}"
+    );
 }
 
 #[tokio::test]
@@ -22,21 +41,50 @@ async fn permissions_follow_the_entry() {
     let bench = Bench::new();
     let asks = "permission reject_once,allow_always,allow_once\npermission allow_always\npermission reject_once";
     let refused = bench.ask(agent(&[]), asks).await.expect("done");
-    assert_eq!(refused.matches("{\"outcome\":{\"outcome\":\"cancelled\"}}").count(), 3, "{refused}");
-    assert!(refused.contains("asked 3 times for a permission") && refused.contains("\"Delete everything\"") && refused.contains("is off"));
-    let given = bench.ask(agent_with(json!({"auto_approve_permissions": true})), asks).await.expect("done");
-    let places =
-        ["id-allow_once", "id-allow_always", "\"cancelled\""].map(|answer| given.find(answer).unwrap_or_else(|| panic!("{given}")));
-    assert!(places.is_sorted() && given.contains("asked once") && given.contains("offered no way"), "{given}");
+    assert_eq!(
+        refused
+            .matches("{\"outcome\":{\"outcome\":\"cancelled\"}}")
+            .count(),
+        3,
+        "{refused}"
+    );
+    assert!(
+        refused.contains("asked 3 times for a permission")
+            && refused.contains("\"Delete everything\"")
+            && refused.contains("is off")
+    );
+    let given = bench
+        .ask(agent_with(json!({"auto_approve_permissions": true})), asks)
+        .await
+        .expect("done");
+    let places = ["id-allow_once", "id-allow_always", "\"cancelled\""]
+        .map(|answer| given.find(answer).unwrap_or_else(|| panic!("{given}")));
+    assert!(
+        places.is_sorted() && given.contains("asked once") && given.contains("offered no way"),
+        "{given}"
+    );
 }
 
 #[tokio::test]
 async fn files_and_terminals_of_the_client_are_refused() {
     let bench = Bench::new();
     let approving = agent_with(json!({"auto_approve_permissions": true}));
-    let said = bench.ask(approving, "read /etc/passwd\nput /etc/x\nterminal id\nsay still here").await.expect("done");
-    assert_eq!(said.matches("offers neither files nor terminals").count(), 3, "{said}");
-    assert!(said.ends_with("still here") && !said.contains("root:"), "{said}");
+    let said = bench
+        .ask(
+            approving,
+            "read /etc/passwd\nput /etc/x\nterminal id\nsay still here",
+        )
+        .await
+        .expect("done");
+    assert_eq!(
+        said.matches("offers neither files nor terminals").count(),
+        3,
+        "{said}"
+    );
+    assert!(
+        said.ends_with("still here") && !said.contains("root:"),
+        "{said}"
+    );
 }
 
 #[tokio::test]
@@ -45,8 +93,15 @@ async fn an_agent_gets_its_own_variables_and_few_others() {
     let entry = agent_with(json!({"env": {"KEY": "canary-key"}}));
     let said = bench.ask(entry, "look").await.expect("done");
     let (places, variables) = said.split_once('\n').expect("lines");
-    assert_eq!(places, "cwd /mnt/acp-workspace session /mnt/acp-workspace", "no path of the host is told");
-    let mut names: Vec<&str> = variables.lines().filter_map(|line| line.split_once('=')).map(|(name, _)| name).collect();
+    assert_eq!(
+        places, "cwd /mnt/acp-workspace session /mnt/acp-workspace",
+        "no path of the host is told"
+    );
+    let mut names: Vec<&str> = variables
+        .lines()
+        .filter_map(|line| line.split_once('='))
+        .map(|(name, _)| name)
+        .collect();
     names.sort_unstable();
     assert_eq!(names, ["KEY", "PATH", "TEMP", "TMP", "TMPDIR"]);
 }
@@ -54,8 +109,14 @@ async fn an_agent_gets_its_own_variables_and_few_others() {
 #[tokio::test]
 async fn users_have_folders_of_their_own() {
     let bench = Bench::new();
-    bench.ask_as("ann", agent(&[]), "write secret.txt x").await.expect("done");
-    assert_eq!(bench.ask_as("eve", agent(&[]), "list").await.as_deref(), Ok("(no response)"));
+    bench
+        .ask_as("ann", agent(&[]), "write secret.txt x")
+        .await
+        .expect("done");
+    assert_eq!(
+        bench.ask_as("eve", agent(&[]), "list").await.as_deref(),
+        Ok("(no response)")
+    );
     assert!(bench.workspace("ann").join("secret.txt").exists() && bench.workspace("eve").exists());
 }
 
@@ -68,37 +129,87 @@ async fn servers_and_model_are_handed_over() {
         "off": {"command": "x", "enabled": false},
         "bad": {"type": "http"},
     }));
-    let said = bench.ask(agent_with(json!({"model": "large"})), "opening").await.expect("done");
+    let said = bench
+        .ask(agent_with(json!({"model": "large"})), "opening")
+        .await
+        .expect("done");
     let opening: serde_json::Value = serde_json::from_str(&said).expect("json");
-    let names: Vec<_> = opening["mcpServers"].as_array().expect("servers").iter().map(|server| server["name"].clone()).collect();
+    let names: Vec<_> = opening["mcpServers"]
+        .as_array()
+        .expect("servers")
+        .iter()
+        .map(|server| server["name"].clone())
+        .collect();
     assert_eq!(names, ["files", "web"], "the agent cannot use others");
-    assert_eq!((&opening["_meta"]["model"], &opening["chosen"]), (&json!("large"), &json!("large")));
-    let unknown = bench.ask(agent_with(json!({"model": "other"})), "opening").await.expect("done");
-    assert!(unknown.contains("\"_meta\":{\"model\":\"other\"}") && !unknown.contains("chosen"), "{unknown}");
+    assert_eq!(
+        (&opening["_meta"]["model"], &opening["chosen"]),
+        (&json!("large"), &json!("large"))
+    );
+    let unknown = bench
+        .ask(agent_with(json!({"model": "other"})), "opening")
+        .await
+        .expect("done");
+    assert!(
+        unknown.contains("\"_meta\":{\"model\":\"other\"}") && !unknown.contains("chosen"),
+        "{unknown}"
+    );
 }
 
 #[tokio::test]
 async fn the_tool_tells_whom_there_is_and_is_not_made_again() {
     let bench = Bench::new();
     let tool = bench.tool(agent(&[]));
-    assert!(tool.schema().description.ends_with("The agents:\n- bob: Does as it is told."));
-    assert_eq!((tool.effect(&Map::new()), tool.is_foreign()), (Effect::Pure, true), "arguments that do not fit do nothing");
+    assert!(
+        tool.schema()
+            .description
+            .ends_with("The agents:\n- bob: Does as it is told.")
+    );
+    assert_eq!(
+        (tool.effect(&Map::new()), tool.is_foreign()),
+        (Effect::Pure, true),
+        "arguments that do not fit do nothing"
+    );
     let call = async |args: serde_json::Value| {
         let args = args.as_object().cloned().expect("arguments");
         assert_eq!(tool.effect(&args), Effect::Unsafe);
-        tool.call(args, &harness::testkit::tool_context()).await.expect_err("refused").to_string()
+        tool.call(args, &harness::testkit::tool_context())
+            .await
+            .expect_err("refused")
+            .to_string()
     };
-    assert_eq!(call(json!({"agent": "eve", "prompt": "x"})).await, "Error: there is no agent \"eve\". These are there: bob.");
-    assert!(call(json!({"agent": " bob ", "prompt": " \n"})).await.contains("the prompt is empty"));
+    assert_eq!(
+        call(json!({"agent": "eve", "prompt": "x"})).await,
+        "Error: there is no agent \"eve\". These are there: bob."
+    );
+    assert!(
+        call(json!({"agent": " bob ", "prompt": " \n"}))
+            .await
+            .contains("the prompt is empty")
+    );
 }
 
 #[tokio::test]
 async fn a_program_that_is_not_there_is_explained() {
     let bench = Bench::new();
-    let missing = bench.ask(agent_with(json!({"command": "no-such-agent"})), "x").await.expect_err("missing");
-    assert!(missing.contains("`no-such-agent` was not found on PATH; install no-such-agent"), "{missing}");
-    assert!(missing.contains("change `acp_agents.bob.command`"), "{missing}");
-    let folder = bench.ask(agent_with(json!({"command": "/etc"})), "x").await.expect_err("no program");
-    assert!(folder.contains("`/etc` does not exist or cannot be run"), "{folder}");
+    let missing = bench
+        .ask(agent_with(json!({"command": "no-such-agent"})), "x")
+        .await
+        .expect_err("missing");
+    assert!(
+        missing.contains("`no-such-agent` was not found on PATH; install no-such-agent"),
+        "{missing}"
+    );
+    assert!(
+        missing.contains("change `acp_agents.bob.command`"),
+        "{missing}"
+    );
+    let folder = bench
+        .ask(agent_with(json!({"command": "/etc"})), "x")
+        .await
+        .expect_err("no program");
+    assert!(
+        folder.contains("`/etc` does not exist or cannot be run"),
+        "{folder}"
+    );
     assert!(std::path::Path::new(AGENT).is_file());
 }

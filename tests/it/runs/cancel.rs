@@ -14,14 +14,20 @@ async fn talking(rig: &Rig) -> (String, String) {
         let data = frame.json().unwrap_or_default();
         match frame.name() {
             "metadata" => run = text(&data["run_id"]).to_owned(),
-            "messages" if data[0]["type"] == "AIMessageChunk" && data[0]["content"] == "tok3 " => return (thread, run),
+            "messages" if data[0]["type"] == "AIMessageChunk" && data[0]["content"] == "tok3 " => {
+                return (thread, run);
+            }
             _ => {}
         }
     }
 }
 
 async fn cancel(rig: &Rig, thread: &str, run: &str, query: &str) -> Answer {
-    Answer::of(rig.request(reqwest::Method::POST, &format!("/api/threads/{thread}/runs/{run}/cancel{query}"))).await
+    Answer::of(rig.request(
+        reqwest::Method::POST,
+        &format!("/api/threads/{thread}/runs/{run}/cancel{query}"),
+    ))
+    .await
 }
 
 #[tokio::test]
@@ -29,7 +35,10 @@ async fn a_cancel_that_waits_comes_back_when_all_is_over() {
     let rig = Rig::start().await;
     let (thread, run) = talking(&rig).await;
     let cancelled = cancel(&rig, &thread, &run, "?wait=1").await;
-    assert_eq!((cancelled.status.as_u16(), cancelled.text.as_str()), (204, ""));
+    assert_eq!(
+        (cancelled.status.as_u16(), cancelled.text.as_str()),
+        (204, "")
+    );
     assert_eq!(rig.shown_run(&thread, &run).await["status"], "interrupted");
 }
 
@@ -38,9 +47,16 @@ async fn a_cancel_that_does_not_wait_is_accepted_and_comes_true() {
     let rig = Rig::start().await;
     let (thread, run) = talking(&rig).await;
     let cancelled = cancel(&rig, &thread, &run, "?wait=0&action=interrupt").await;
-    assert_eq!((cancelled.status.as_u16(), cancelled.text.as_str()), (202, ""));
+    assert_eq!(
+        (cancelled.status.as_u16(), cancelled.text.as_str()),
+        (202, "")
+    );
     assert_eq!(rig.settled(&thread, &run).await, "interrupted");
-    assert_eq!(cancel(&rig, &thread, &run, "").await.status, 202, "again is no mistake");
+    assert_eq!(
+        cancel(&rig, &thread, &run, "").await.status,
+        202,
+        "again is no mistake"
+    );
 }
 
 #[tokio::test]
@@ -50,15 +66,42 @@ async fn an_interrupted_answer_keeps_what_the_user_saw() {
     cancel(&rig, &thread, &run, "?wait=1").await;
     let told = rig.talk(&thread).await;
     assert_eq!(told.len(), 2, "{told:?}");
-    assert!(told[1].0 == "ai" && told[1].1.starts_with("tok0 tok1 tok2 tok3 "), "{told:?}");
-    let frames = rig.join(&thread, &run, None).await.collect().await.expect("whole stream");
-    assert_eq!(frames.last().map(|frame| frame.name().to_owned()).as_deref(), Some("end"));
-    assert!(frames.iter().all(|frame| frame.name() != "error"), "a stop is no error");
-    let page = rig.get(&format!("/api/threads/{thread}/messages/page")).await.ok();
-    assert_eq!(page["data"].as_array().map(Vec::len), Some(2), "feed and state agree: {page}");
+    assert!(
+        told[1].0 == "ai" && told[1].1.starts_with("tok0 tok1 tok2 tok3 "),
+        "{told:?}"
+    );
+    let frames = rig
+        .join(&thread, &run, None)
+        .await
+        .collect()
+        .await
+        .expect("whole stream");
+    assert_eq!(
+        frames
+            .last()
+            .map(|frame| frame.name().to_owned())
+            .as_deref(),
+        Some("end")
+    );
+    assert!(
+        frames.iter().all(|frame| frame.name() != "error"),
+        "a stop is no error"
+    );
+    let page = rig
+        .get(&format!("/api/threads/{thread}/messages/page"))
+        .await
+        .ok();
+    assert_eq!(
+        page["data"].as_array().map(Vec::len),
+        Some(2),
+        "feed and state agree: {page}"
+    );
     let next = rig.run(&thread, &body("then say on")).await;
     assert_eq!(rig.settled(&thread, &next.run).await, "success");
-    assert_eq!(rig.talk(&thread).await.last(), Some(&("ai".to_owned(), "on".to_owned())));
+    assert_eq!(
+        rig.talk(&thread).await.last(),
+        Some(&("ai".to_owned(), "on".to_owned()))
+    );
 }
 
 #[tokio::test]
@@ -67,8 +110,16 @@ async fn a_rollback_brings_the_thread_back_to_where_it_was() {
     let before = rig.say("then say x").await;
     let thread = before.thread;
     let run = rig.background(&thread, &body("[[slow 1000x10ms]]")).await;
-    assert_eq!(cancel(&rig, &thread, &run, "?wait=1&action=rollback").await.status, 204);
-    assert_eq!(rig.talk(&thread).await, said(&[("human", "then say x"), ("ai", "x")]));
+    assert_eq!(
+        cancel(&rig, &thread, &run, "?wait=1&action=rollback")
+            .await
+            .status,
+        204
+    );
+    assert_eq!(
+        rig.talk(&thread).await,
+        said(&[("human", "then say x"), ("ai", "x")])
+    );
     let shown = rig.get(&format!("/api/threads/{thread}")).await.ok();
     assert_eq!(shown["status"], "idle", "{shown}");
     rig.run(&thread, &body("then say y")).await;
@@ -81,8 +132,13 @@ async fn a_finished_run_cannot_be_cancelled() {
     let run = rig.say("then say x").await;
     let before = rig.shown_run(&run.thread, &run.run).await;
     for query in ["", "?wait=1", "?action=rollback"] {
-        let detail = cancel(&rig, &run.thread, &run.run, query).await.refusal(409);
-        assert!(text(&detail).contains("is not cancellable (status: success)"), "{detail}");
+        let detail = cancel(&rig, &run.thread, &run.run, query)
+            .await
+            .refusal(409);
+        assert!(
+            text(&detail).contains("is not cancellable (status: success)"),
+            "{detail}"
+        );
     }
     assert_eq!(rig.shown_run(&run.thread, &run.run).await, before);
 }
@@ -91,9 +147,13 @@ async fn a_finished_run_cannot_be_cancelled() {
 async fn a_cancel_must_say_something_that_exists() {
     let rig = Rig::start().await;
     let (thread, run) = talking(&rig).await;
-    let detail = cancel(&rig, &thread, &run, "?action=explode").await.refusal(422);
+    let detail = cancel(&rig, &thread, &run, "?action=explode")
+        .await
+        .refusal(422);
     assert_eq!(detail[0]["type"], "literal_error", "{detail}");
-    cancel(&rig, &thread, &run, "?wait=maybe").await.refusal(422);
+    cancel(&rig, &thread, &run, "?wait=maybe")
+        .await
+        .refusal(422);
     cancel(&rig, &thread, "nobody", "").await.refusal(404);
     cancel(&rig, "nobody", &run, "").await.refusal(404);
     assert_eq!(rig.shown_run(&thread, &run).await["status"], "running");
@@ -104,7 +164,14 @@ async fn nothing_more_is_streamed_after_the_cancel_is_confirmed() {
     let rig = Rig::start().await;
     let (thread, run) = talking(&rig).await;
     cancel(&rig, &thread, &run, "?wait=1").await;
-    let count = async || rig.join(&thread, &run, None).await.collect().await.expect("whole stream").len();
+    let count = async || {
+        rig.join(&thread, &run, None)
+            .await
+            .collect()
+            .await
+            .expect("whole stream")
+            .len()
+    };
     let at_once = count().await;
     rig.say("then say x").await;
     assert_eq!(count().await, at_once);
@@ -126,9 +193,23 @@ async fn a_hanging_provider_does_not_hold_up_a_cancel() {
     let rig = Rig::start().await;
     let thread = rig.thread().await;
     let mut stream = rig.stream(&thread, &body("[[delay 60000]]")).await;
-    let values = stream.next_named("metadata").await.expect("frame").expect("open").json().expect("json");
-    assert_eq!(cancel(&rig, &thread, text(&values["run_id"]), "?wait=1").await.status, 204);
-    assert_eq!(rig.talk(&thread).await[0], ("human".to_owned(), "[[delay 60000]]".to_owned()));
+    let values = stream
+        .next_named("metadata")
+        .await
+        .expect("frame")
+        .expect("open")
+        .json()
+        .expect("json");
+    assert_eq!(
+        cancel(&rig, &thread, text(&values["run_id"]), "?wait=1")
+            .await
+            .status,
+        204
+    );
+    assert_eq!(
+        rig.talk(&thread).await[0],
+        ("human".to_owned(), "[[delay 60000]]".to_owned())
+    );
 }
 
 #[tokio::test]
@@ -140,17 +221,32 @@ async fn a_cancel_at_any_moment_leaves_a_thread_that_goes_on() {
         let action = if n % 2 == 0 { "interrupt" } else { "rollback" };
         tokio::time::sleep(std::time::Duration::from_millis(n)).await;
         let cancelled = cancel(&rig, &thread, &run, &format!("?wait=1&action={action}")).await;
-        assert!(matches!(cancelled.status.as_u16(), 204 | 409), "{n}: {} {}", cancelled.status, cancelled.text);
+        assert!(
+            matches!(cancelled.status.as_u16(), 204 | 409),
+            "{n}: {} {}",
+            cancelled.status,
+            cancelled.text
+        );
         let status = rig.settled(&thread, &run).await;
         let expected: &[&str] = match (cancelled.status.as_u16(), action) {
             (409, _) => &["success"],
             (_, "interrupt") => &["interrupted", "success"],
             _ => &["error", "success"],
         };
-        assert!(expected.contains(&status.as_str()), "{n}: {action} gave {status}");
+        assert!(
+            expected.contains(&status.as_str()),
+            "{n}: {action} gave {status}"
+        );
     }
     let last = rig.run(&thread, &body("then say still here")).await;
     assert_eq!(rig.shown_run(&thread, &last.run).await["status"], "success");
-    assert_eq!(rig.talk(&thread).await.last().map(|last| last.1.clone()).as_deref(), Some("still here"));
+    assert_eq!(
+        rig.talk(&thread)
+            .await
+            .last()
+            .map(|last| last.1.clone())
+            .as_deref(),
+        Some("still here")
+    );
     assert_eq!(rig.model.rejections(), 0);
 }

@@ -6,9 +6,17 @@ use crate::rig::{CANARY, Rig, body, list, until, words};
 
 /// What the model read of one command.
 async fn result(rig: &Rig, command: &str) -> String {
-    let run = rig.say(&format!("[[tool:bash {}]] then say done", json!({"description": "d", "command": command}))).await;
+    let run = rig
+        .say(&format!(
+            "[[tool:bash {}]] then say done",
+            json!({"description": "d", "command": command})
+        ))
+        .await;
     let values = run.last_values();
-    let results: Vec<&Value> = list(&values["messages"]).iter().filter(|message| message["type"] == "tool").collect();
+    let results: Vec<&Value> = list(&values["messages"])
+        .iter()
+        .filter(|message| message["type"] == "tool")
+        .collect();
     assert_eq!(results.len(), 1, "{values}");
     words(results[0])
 }
@@ -17,17 +25,25 @@ async fn result(rig: &Rig, command: &str) -> String {
 fn processes_with(mark: &str) -> usize {
     let processes = std::fs::read_dir("/proc").expect("proc").flatten();
     let lines = processes.filter_map(|process| std::fs::read(process.path().join("cmdline")).ok());
-    lines.filter(|line| String::from_utf8_lossy(line).contains(mark)).count()
+    lines
+        .filter(|line| String::from_utf8_lossy(line).contains(mark))
+        .count()
 }
 
 /// A run whose command sleeps with `mark` in its command line; its thread and id.
 async fn sleeping(rig: &Rig, mark: &str) -> (String, String) {
     let command = format!("(sleep {mark} & trap '' TERM; sleep {mark}; true)");
     let thread = rig.thread().await;
-    let words = format!("[[tool:bash {}]] then say done", json!({"description": "d", "command": command}));
+    let words = format!(
+        "[[tool:bash {}]] then say done",
+        json!({"description": "d", "command": command})
+    );
     let run = rig.background(&thread, &body(&words)).await;
     // Two that make the sandbox, two shells and two that sleep.
-    until("the command runs", async || (processes_with(mark) >= 6).then_some(())).await;
+    until("the command runs", async || {
+        (processes_with(mark) >= 6).then_some(())
+    })
+    .await;
     (thread, run)
 }
 
@@ -35,15 +51,35 @@ async fn sleeping(rig: &Rig, mark: &str) -> (String, String) {
 #[ignore = "needs bubblewrap; make test-external runs it"]
 async fn a_command_in_the_sandbox_sees_its_thread_and_nothing_of_the_gateway() {
     let rig = Rig::with_commands("{use: local}").await;
-    let shown = result(&rig, "echo kept > /mnt/user-data/outputs/a.txt; pwd; cat ../outputs/a.txt; echo bad >&2; exit 3").await;
-    assert_eq!(shown, "/mnt/user-data/workspace\nkept\nStd Error:\nbad\nExit Code: 3");
+    let shown = result(
+        &rig,
+        "echo kept > /mnt/user-data/outputs/a.txt; pwd; cat ../outputs/a.txt; echo bad >&2; exit 3",
+    )
+    .await;
+    assert_eq!(
+        shown,
+        "/mnt/user-data/workspace\nkept\nStd Error:\nbad\nExit Code: 3"
+    );
     let home = rig.gateway.home().to_string_lossy().into_owned();
     let shown =
         result(&rig, "env; cat /proc/*/environ; cat /proc/1/root$HOME/../../config.yaml; ls / /root /home; cat /proc/self/mountinfo").await;
-    assert!(!shown.contains(CANARY) && !shown.contains("GATEWAY_PORT"), "{shown}");
+    assert!(
+        !shown.contains(CANARY) && !shown.contains("GATEWAY_PORT"),
+        "{shown}"
+    );
     let shown = result(&rig, &format!("find {home}; cat {home}/../config.yaml")).await;
-    assert!(!shown.contains(CANARY) && shown.contains("No such file"), "{shown}");
-    let shown = result(&rig, &format!("exec 3<>/dev/tcp/127.0.0.1/{} && echo connected", rig.gateway.address().port())).await;
+    assert!(
+        !shown.contains(CANARY) && shown.contains("No such file"),
+        "{shown}"
+    );
+    let shown = result(
+        &rig,
+        &format!(
+            "exec 3<>/dev/tcp/127.0.0.1/{} && echo connected",
+            rig.gateway.address().port()
+        ),
+    )
+    .await;
     assert!(!shown.contains("connected"), "{shown}");
     assert!(rig.gateway.logs().contains("commands run in a sandbox"));
 }
@@ -54,9 +90,15 @@ async fn a_cancel_ends_everything_in_the_sandbox() {
     let rig = Rig::with_commands("{use: local}").await;
     let (thread, run) = sleeping(&rig, "98761.5").await;
     let path = format!("/api/threads/{thread}/runs/{run}/cancel?wait=1");
-    rig.request(reqwest::Method::POST, &path).send().await.expect("an answer");
+    rig.request(reqwest::Method::POST, &path)
+        .send()
+        .await
+        .expect("an answer");
     assert_eq!(rig.settled(&thread, &run).await, "interrupted");
-    until("nothing is left", async || (processes_with("98761.5") == 0).then_some(())).await;
+    until("nothing is left", async || {
+        (processes_with("98761.5") == 0).then_some(())
+    })
+    .await;
 }
 
 #[tokio::test]
@@ -65,7 +107,10 @@ async fn a_killed_gateway_leaves_nothing_in_the_sandbox_running() {
     let mut rig = Rig::with_commands("{use: local}").await;
     sleeping(&rig, "98762.5").await;
     rig.gateway.kill9().await.expect("killed");
-    until("nothing is left", async || (processes_with("98762.5") == 0).then_some(())).await;
+    until("nothing is left", async || {
+        (processes_with("98762.5") == 0).then_some(())
+    })
+    .await;
 }
 
 #[tokio::test]
@@ -73,15 +118,31 @@ async fn a_killed_gateway_leaves_nothing_in_the_sandbox_running() {
 async fn a_command_in_the_sandbox_that_takes_too_long_is_ended_and_the_run_goes_on() {
     let rig = Rig::with_commands("{use: local, bash_command_timeout: 10}").await;
     let shown = result(&rig, "echo begun; sleep 98763.5 & sleep 98763.5").await;
-    assert_eq!(shown, "begun\nThe command was ended because it took longer than 10 seconds.");
-    until("nothing is left", async || (processes_with("98763.5") == 0).then_some(())).await;
+    assert_eq!(
+        shown,
+        "begun\nThe command was ended because it took longer than 10 seconds."
+    );
+    until("nothing is left", async || {
+        (processes_with("98763.5") == 0).then_some(())
+    })
+    .await;
 }
 
 #[tokio::test]
 async fn commands_on_the_host_need_to_be_asked_for_and_speak_of_virtual_folders() {
     let rig = Rig::with_commands("{use: local, allow_host_bash: true}").await;
-    let shown = result(&rig, "pwd; echo x > /mnt/user-data/outputs/a.txt; ls /mnt/user-data/outputs; env").await;
-    assert!(shown.starts_with("/mnt/user-data/workspace\na.txt\n"), "{shown}");
-    assert!(!shown.contains("GATEWAY_PORT") && !shown.contains(CANARY), "{shown}");
+    let shown = result(
+        &rig,
+        "pwd; echo x > /mnt/user-data/outputs/a.txt; ls /mnt/user-data/outputs; env",
+    )
+    .await;
+    assert!(
+        shown.starts_with("/mnt/user-data/workspace\na.txt\n"),
+        "{shown}"
+    );
+    assert!(
+        !shown.contains("GATEWAY_PORT") && !shown.contains(CANARY),
+        "{shown}"
+    );
     assert!(rig.gateway.logs().contains("without a sandbox"));
 }

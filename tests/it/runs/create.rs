@@ -8,7 +8,12 @@ use crate::rig::{MODEL, Rig, body, body_with, list, said, text};
 async fn a_background_run_is_pending_first_and_a_success_later() {
     let rig = Rig::start().await;
     let thread = rig.thread().await;
-    let created = rig.post(&format!("/api/threads/{thread}/runs"), &body_with("then say x", json!({"metadata": {"k": 1}}))).await;
+    let created = rig
+        .post(
+            &format!("/api/threads/{thread}/runs"),
+            &body_with("then say x", json!({"metadata": {"k": 1}})),
+        )
+        .await;
     let run = created.ok();
     assert_eq!(run["status"], "pending");
     assert_eq!(run["thread_id"], *thread);
@@ -18,9 +23,15 @@ async fn a_background_run_is_pending_first_and_a_success_later() {
     assert_eq!(run["kwargs"]["config"], json!({"recursion_limit": 1000}));
     assert!(run["kwargs"]["input"]["messages"].is_array(), "{run}");
     let run_id = text(&run["run_id"]);
-    assert_eq!(created.headers["content-location"], format!("/api/threads/{thread}/runs/{run_id}"));
+    assert_eq!(
+        created.headers["content-location"],
+        format!("/api/threads/{thread}/runs/{run_id}")
+    );
     assert_eq!(rig.settled(&thread, run_id).await, "success");
-    assert_eq!(rig.talk(&thread).await, said(&[("human", "then say x"), ("ai", "x")]));
+    assert_eq!(
+        rig.talk(&thread).await,
+        said(&[("human", "then say x"), ("ai", "x")])
+    );
 }
 
 #[tokio::test]
@@ -28,8 +39,18 @@ async fn a_finished_run_tells_what_it_cost() {
     let rig = Rig::start().await;
     let run = rig.say("[[usage 11,7]] then say x").await;
     let shown = rig.shown_run(&run.thread, &run.run).await;
-    let counts = ["total_input_tokens", "total_output_tokens", "total_tokens", "llm_call_count", "lead_agent_tokens"];
-    assert_eq!(counts.map(|count| shown[count].clone()), [11, 7, 18, 1, 18].map(Value::from), "{shown}");
+    let counts = [
+        "total_input_tokens",
+        "total_output_tokens",
+        "total_tokens",
+        "llm_call_count",
+        "lead_agent_tokens",
+    ];
+    assert_eq!(
+        counts.map(|count| shown[count].clone()),
+        [11, 7, 18, 1, 18].map(Value::from),
+        "{shown}"
+    );
     assert_eq!(shown["stop_reason"], Value::Null);
 }
 
@@ -41,13 +62,21 @@ async fn runs_are_listed_newest_first() {
     let path = format!("/api/threads/{}/runs", first.thread);
     let ids = async |query: &str| {
         let runs = rig.get(&format!("{path}{query}")).await.ok();
-        list(&runs).iter().map(|run| text(&run["run_id"]).to_owned()).collect::<Vec<_>>()
+        list(&runs)
+            .iter()
+            .map(|run| text(&run["run_id"]).to_owned())
+            .collect::<Vec<_>>()
     };
     assert_eq!(ids("").await, [&*second.run, &first.run]);
     assert_eq!(ids("?limit=1").await, [&*second.run]);
     assert_eq!(ids("?limit=1&offset=1").await, [&*first.run]);
     assert_eq!(ids("?status=success").await, [&*first.run]);
-    for query in ["?limit=-1", "?limit=x", "?offset=-1", "?limit=99999999999999999999"] {
+    for query in [
+        "?limit=-1",
+        "?limit=x",
+        "?offset=-1",
+        "?limit=99999999999999999999",
+    ] {
         let refused = rig.get(&format!("{path}{query}")).await;
         assert_eq!(refused.status, 422, "{query}: {}", refused.text);
     }
@@ -57,8 +86,7 @@ async fn runs_are_listed_newest_first() {
 async fn options_of_newer_clients_do_not_disturb() {
     let rig = Rig::start().await;
     let thread = rig.thread().await;
-    let more =
-        json!({"durability": "async", "checkpoint_during": true, "langsmith_tracer": {}, "stream_resumable": false, "of_tomorrow": [1]});
+    let more = json!({"durability": "async", "checkpoint_during": true, "langsmith_tracer": {}, "stream_resumable": false, "of_tomorrow": [1]});
     let run = rig.run(&thread, &body_with("then say x", more)).await;
     assert_eq!(rig.settled(&thread, &run.run).await, "success");
 }
@@ -76,17 +104,36 @@ async fn options_that_would_change_what_a_run_means_are_refused() {
         ("if_not_exists", json!("reject")),
         ("on_completion", json!("keep")),
     ] {
-        let detail = rig.post(&format!("/api/threads/{thread}/runs"), &body_with("hi", json!({option: value}))).await.refusal(422);
+        let detail = rig
+            .post(
+                &format!("/api/threads/{thread}/runs"),
+                &body_with("hi", json!({option: value})),
+            )
+            .await
+            .refusal(422);
         assert_eq!(detail[0]["type"], "unsupported_run_option", "{detail}");
         assert_eq!(detail[0]["loc"], json!(["body", option]));
         assert_eq!(detail[0]["ctx"], json!({"option": option}));
     }
-    for modes in [json!(["values", "telepathy"]), json!("telepathy"), json!(["events"]), json!([7])] {
-        let detail =
-            rig.post(&format!("/api/threads/{thread}/runs/stream"), &body_with("hi", json!({"stream_mode": modes}))).await.refusal(422);
+    for modes in [
+        json!(["values", "telepathy"]),
+        json!("telepathy"),
+        json!(["events"]),
+        json!([7]),
+    ] {
+        let detail = rig
+            .post(
+                &format!("/api/threads/{thread}/runs/stream"),
+                &body_with("hi", json!({"stream_mode": modes})),
+            )
+            .await
+            .refusal(422);
         assert_eq!(detail[0]["type"], "unsupported_stream_mode", "{detail}");
     }
-    assert_eq!(rig.get(&format!("/api/threads/{thread}/runs")).await.ok(), json!([]));
+    assert_eq!(
+        rig.get(&format!("/api/threads/{thread}/runs")).await.ok(),
+        json!([])
+    );
 }
 
 #[tokio::test]
@@ -94,18 +141,53 @@ async fn what_a_run_needs_must_exist() {
     let rig = Rig::start().await;
     let thread = rig.thread().await;
     for path in ["/runs", "/runs/stream", "/runs/wait"] {
-        rig.post(&format!("/api/threads/nobody{path}"), &body("hi")).await.refusal(404);
+        rig.post(&format!("/api/threads/nobody{path}"), &body("hi"))
+            .await
+            .refusal(404);
         let path = format!("/api/threads/{thread}{path}");
-        rig.post(&path, &body_with("hi", json!({"context": {"model_name": "nobody"}}))).await.refusal(400);
-        rig.post(&path, &body_with("hi", json!({"assistant_id": "not a name!"}))).await.refusal(422);
-        rig.post(&path, &body_with("hi", json!({"assistant_id": "nobody"}))).await.refusal(404);
-        rig.post(&path, &body_with("hi", json!({"checkpoint_id": "1f1e587d-3940-6c3b-8004-ec8076329b7c"}))).await.refusal(404);
-        rig.post(&path, &body_with("hi", json!({"checkpoint": {"thread_id": "other", "checkpoint_id": "x"}}))).await.refusal(400);
+        rig.post(
+            &path,
+            &body_with("hi", json!({"context": {"model_name": "nobody"}})),
+        )
+        .await
+        .refusal(400);
+        rig.post(
+            &path,
+            &body_with("hi", json!({"assistant_id": "not a name!"})),
+        )
+        .await
+        .refusal(422);
+        rig.post(&path, &body_with("hi", json!({"assistant_id": "nobody"})))
+            .await
+            .refusal(404);
+        rig.post(
+            &path,
+            &body_with(
+                "hi",
+                json!({"checkpoint_id": "1f1e587d-3940-6c3b-8004-ec8076329b7c"}),
+            ),
+        )
+        .await
+        .refusal(404);
+        rig.post(
+            &path,
+            &body_with(
+                "hi",
+                json!({"checkpoint": {"thread_id": "other", "checkpoint_id": "x"}}),
+            ),
+        )
+        .await
+        .refusal(400);
     }
-    assert_eq!(rig.get(&format!("/api/threads/{thread}/runs")).await.ok(), json!([]));
+    assert_eq!(
+        rig.get(&format!("/api/threads/{thread}/runs")).await.ok(),
+        json!([])
+    );
     assert!(rig.model.requests().is_empty());
     for path in ["/runs/nobody", "/runs/nobody/stream", "/runs/nobody/join"] {
-        rig.get(&format!("/api/threads/{thread}{path}")).await.refusal(404);
+        rig.get(&format!("/api/threads/{thread}{path}"))
+            .await
+            .refusal(404);
     }
 }
 
@@ -118,7 +200,9 @@ async fn a_run_of_another_thread_is_not_found() {
     for way in ["", "/stream", "/join"] {
         rig.get(&format!("{path}{way}")).await.refusal(404);
     }
-    rig.post(&format!("{path}/cancel"), &json!({})).await.refusal(404);
+    rig.post(&format!("{path}/cancel"), &json!({}))
+        .await
+        .refusal(404);
 }
 
 #[tokio::test]
@@ -131,16 +215,37 @@ async fn messages_are_taken_in_every_form_clients_write_them() {
         json!({"role": "human", "content": "then say x", "id": "mine", "name": "someone"}),
     ] {
         let thread = rig.thread().await;
-        let run = rig.run(&thread, &body_with("", json!({"input": {"messages": [message]}}))).await;
-        assert_eq!(rig.talk(&thread).await, said(&[("human", "then say x"), ("ai", "x")]), "{message}");
+        let run = rig
+            .run(
+                &thread,
+                &body_with("", json!({"input": {"messages": [message]}})),
+            )
+            .await;
+        assert_eq!(
+            rig.talk(&thread).await,
+            said(&[("human", "then say x"), ("ai", "x")]),
+            "{message}"
+        );
         assert_eq!(run.names().last(), Some(&"end"));
     }
-    for message in [json!(5), json!({"content": "hi"}), json!({"role": "martian", "content": "hi"}), json!({"role": "user", "content": 5})]
-    {
+    for message in [
+        json!(5),
+        json!({"content": "hi"}),
+        json!({"role": "martian", "content": "hi"}),
+        json!({"role": "user", "content": 5}),
+    ] {
         let thread = rig.thread().await;
-        let refused = rig.post(&format!("/api/threads/{thread}/runs"), &body_with("", json!({"input": {"messages": [message]}}))).await;
+        let refused = rig
+            .post(
+                &format!("/api/threads/{thread}/runs"),
+                &body_with("", json!({"input": {"messages": [message]}})),
+            )
+            .await;
         let detail = refused.refusal(400);
-        assert!(text(&detail).contains("input.messages[0]"), "{message}: {detail}");
+        assert!(
+            text(&detail).contains("input.messages[0]"),
+            "{message}: {detail}"
+        );
     }
 }
 
@@ -150,6 +255,14 @@ async fn the_model_gets_what_its_entry_says() {
     rig.say("then say x").await;
     let request = rig.model.requests().pop().expect("a call");
     assert_eq!(request.model.as_deref(), Some("scripted-1"));
-    assert!(request.stream && request.auth.starts_with("Bearer sk-"), "{MODEL}: {}", request.auth);
-    assert!(request.tools.iter().any(|tool| tool == "write_file"), "{:?}", request.tools);
+    assert!(
+        request.stream && request.auth.starts_with("Bearer sk-"),
+        "{MODEL}: {}",
+        request.auth
+    );
+    assert!(
+        request.tools.iter().any(|tool| tool == "write_file"),
+        "{:?}",
+        request.tools
+    );
 }

@@ -11,8 +11,18 @@ async fn leave(rig: &Rig, on_disconnect: serde_json::Value) -> (String, String) 
     let thread = rig.thread().await;
     let body = body_with(HELD, json!({"on_disconnect": on_disconnect}));
     let mut stream = rig.stream(&thread, &body).await;
-    let metadata = stream.next_frame().await.expect("frame").expect("open").json().expect("json");
-    stream.next_named("messages").await.expect("frame").expect("open");
+    let metadata = stream
+        .next_frame()
+        .await
+        .expect("frame")
+        .expect("open")
+        .json()
+        .expect("json");
+    stream
+        .next_named("messages")
+        .await
+        .expect("frame")
+        .expect("open");
     drop(stream);
     (thread, text(&metadata["run_id"]).to_owned())
 }
@@ -33,16 +43,28 @@ async fn a_run_that_shall_continue_does() {
     rig.model.release();
     assert_eq!(rig.settled(&thread, &run).await, "success");
     let answer: String = (0..40).map(|n| format!("tok{n} ")).collect();
-    assert_eq!(rig.talk(&thread).await, said(&[("human", HELD), ("ai", &answer)]));
+    assert_eq!(
+        rig.talk(&thread).await,
+        said(&[("human", HELD), ("ai", &answer)])
+    );
 }
 
 #[tokio::test]
 async fn a_viewer_who_only_joined_does_not_take_the_run_along() {
     let rig = Rig::start().await;
     let thread = rig.thread().await;
-    let run = rig.background(&thread, &body_with(HELD, json!({"on_disconnect": "cancel"}))).await;
+    let run = rig
+        .background(
+            &thread,
+            &body_with(HELD, json!({"on_disconnect": "cancel"})),
+        )
+        .await;
     let mut viewer = rig.join(&thread, &run, None).await;
-    viewer.next_named("messages").await.expect("frame").expect("open");
+    viewer
+        .next_named("messages")
+        .await
+        .expect("frame")
+        .expect("open");
     drop(viewer);
     rig.model.release();
     assert_eq!(rig.settled(&thread, &run).await, "success");
@@ -52,7 +74,12 @@ async fn a_viewer_who_only_joined_does_not_take_the_run_along() {
 async fn a_word_that_means_nothing_is_refused() {
     let rig = Rig::start().await;
     let thread = rig.thread().await;
-    let refused = rig.post(&format!("/api/threads/{thread}/runs/stream"), &body_with("hi", json!({"on_disconnect": "panic"}))).await;
+    let refused = rig
+        .post(
+            &format!("/api/threads/{thread}/runs/stream"),
+            &body_with("hi", json!({"on_disconnect": "panic"})),
+        )
+        .await;
     assert_eq!(refused.refusal(422)[0]["type"], "literal_error");
 }
 

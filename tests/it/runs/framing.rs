@@ -10,12 +10,21 @@ use crate::rig::{Rig, body, body_with, text, words};
 async fn the_headers_let_clients_find_the_run_and_keep_proxies_from_buffering() {
     let rig = Rig::start().await;
     let run = rig.say("then say x").await;
-    assert_eq!(run.headers["content-type"], "text/event-stream; charset=utf-8");
+    assert_eq!(
+        run.headers["content-type"],
+        "text/event-stream; charset=utf-8"
+    );
     assert_eq!(run.headers["cache-control"], "no-cache, no-transform");
     assert_eq!(run.headers["x-accel-buffering"], "no");
-    assert_eq!(run.headers["content-location"], format!("/api/threads/{}/runs/{}", run.thread, run.run));
+    assert_eq!(
+        run.headers["content-location"],
+        format!("/api/threads/{}/runs/{}", run.thread, run.run)
+    );
     // Clients append this one to the address they were given, prefix included.
-    assert_eq!(run.headers["location"], format!("/threads/{}/runs/{}/stream", run.thread, run.run));
+    assert_eq!(
+        run.headers["location"],
+        format!("/threads/{}/runs/{}/stream", run.thread, run.run)
+    );
 }
 
 #[tokio::test]
@@ -25,7 +34,10 @@ async fn a_frame_is_event_data_id_and_a_blank_line() {
     let mut ids = HashSet::new();
     for frame in &run.frames {
         let (event, data) = (frame.name(), frame.data.as_deref().expect("data"));
-        let id = frame.id.as_ref().map_or_else(String::new, |id| format!("id: {id}\n"));
+        let id = frame
+            .id
+            .as_ref()
+            .map_or_else(String::new, |id| format!("id: {id}\n"));
         assert_eq!(frame.raw, format!("event: {event}\ndata: {data}\n{id}\n"));
         assert!(!data.contains('\n'));
         match &frame.id {
@@ -34,11 +46,21 @@ async fn a_frame_is_event_data_id_and_a_blank_line() {
         }
     }
     let metadata = run.frames[0].json().expect("json");
-    assert_eq!((&metadata["run_id"], &metadata["thread_id"]), (&json!(run.run), &json!(run.thread)));
+    assert_eq!(
+        (&metadata["run_id"], &metadata["thread_id"]),
+        (&json!(run.run), &json!(run.thread))
+    );
     assert_eq!(run.names().first(), Some(&"metadata"));
     assert_eq!(run.names().iter().filter(|name| **name == "end").count(), 1);
-    assert_eq!(run.frames.last().map(|frame| frame.raw.as_ref()), Some(b"event: end\ndata: null\n\n".as_ref()));
-    let whole: String = run.frames.iter().map(|frame| String::from_utf8_lossy(&frame.raw).into_owned()).collect();
+    assert_eq!(
+        run.frames.last().map(|frame| frame.raw.as_ref()),
+        Some(b"event: end\ndata: null\n\n".as_ref())
+    );
+    let whole: String = run
+        .frames
+        .iter()
+        .map(|frame| String::from_utf8_lossy(&frame.raw).into_owned())
+        .collect();
     assert!(whole.contains("größe 🦌"), "text is sent as UTF-8");
 }
 
@@ -47,10 +69,23 @@ async fn the_question_follows_metadata_under_one_id() {
     let rig = Rig::start().await;
     let run = rig.say("then say x").await;
     assert_eq!(run.names()[..3], ["metadata", "values", "messages"]);
-    let frames: Vec<Value> = run.frames.iter().map(|frame| frame.json().expect("json")).collect();
+    let frames: Vec<Value> = run
+        .frames
+        .iter()
+        .map(|frame| frame.json().expect("json"))
+        .collect();
     let question = &frames[2][0]["id"];
-    assert!(question.is_string() && frames[2][0]["type"] == "human", "{}", frames[2]);
-    for (name, state) in run.names().iter().zip(&frames).filter(|(name, _)| **name == "values") {
+    assert!(
+        question.is_string() && frames[2][0]["type"] == "human",
+        "{}",
+        frames[2]
+    );
+    for (name, state) in run
+        .names()
+        .iter()
+        .zip(&frames)
+        .filter(|(name, _)| **name == "values")
+    {
         assert_eq!(&state["messages"][0]["id"], question, "{name}");
     }
 }
@@ -62,29 +97,72 @@ async fn the_headers_come_before_the_model_answers() {
     let mut stream = rig.stream(&thread, &body("[[hang]]")).await;
     let first = stream.next_frame().await.expect("frame").expect("open");
     assert_eq!(first.name(), "metadata");
-    let values = stream.next_named("values").await.expect("frame").expect("open").json().expect("json");
+    let values = stream
+        .next_named("values")
+        .await
+        .expect("frame")
+        .expect("open")
+        .json()
+        .expect("json");
     assert_eq!(words(&values["messages"][0]), "[[hang]]");
 }
 
 #[tokio::test]
 async fn the_pieces_of_an_answer_add_up_to_the_final_message() {
     let rig = Rig::start().await;
-    let run = rig.say("[[think a deep thought]][[usage 11,7]] then say one two three four").await;
+    let run = rig
+        .say("[[think a deep thought]][[usage 11,7]] then say one two three four")
+        .await;
     let chunks = run.chunks();
-    let last = run.last_values()["messages"].as_array().and_then(|all| all.last().cloned()).expect("an answer");
+    let last = run.last_values()["messages"]
+        .as_array()
+        .and_then(|all| all.last().cloned())
+        .expect("an answer");
     assert!(chunks.len() >= 4, "{chunks:#?}");
-    assert!(chunks.iter().all(|chunk| chunk["id"] == last["id"]), "one id");
-    assert_eq!(chunks.iter().map(words).collect::<String>(), "one two three four");
+    assert!(
+        chunks.iter().all(|chunk| chunk["id"] == last["id"]),
+        "one id"
+    );
+    assert_eq!(
+        chunks.iter().map(words).collect::<String>(),
+        "one two three four"
+    );
     assert_eq!(words(&last), "one two three four");
-    let thoughts: String = chunks.iter().filter_map(|chunk| chunk["additional_kwargs"]["reasoning_content"].as_str()).collect();
+    let thoughts: String = chunks
+        .iter()
+        .filter_map(|chunk| chunk["additional_kwargs"]["reasoning_content"].as_str())
+        .collect();
     assert_eq!(thoughts, "a deep thought");
-    assert_eq!(last["additional_kwargs"]["reasoning_content"], "a deep thought");
-    let usage: Vec<&Value> = chunks.iter().map(|chunk| &chunk["usage_metadata"]).filter(|usage| usage.is_object()).collect();
+    assert_eq!(
+        last["additional_kwargs"]["reasoning_content"],
+        "a deep thought"
+    );
+    let usage: Vec<&Value> = chunks
+        .iter()
+        .map(|chunk| &chunk["usage_metadata"])
+        .filter(|usage| usage.is_object())
+        .collect();
     assert_eq!(usage.len(), 1);
-    assert_eq!((&usage[0]["input_tokens"], &usage[0]["output_tokens"], &usage[0]["total_tokens"]), (&json!(11), &json!(7), &json!(18)));
+    assert_eq!(
+        (
+            &usage[0]["input_tokens"],
+            &usage[0]["output_tokens"],
+            &usage[0]["total_tokens"]
+        ),
+        (&json!(11), &json!(7), &json!(18))
+    );
     assert_eq!(last["usage_metadata"]["total_tokens"], 18);
-    assert_eq!(chunks.last().map(|chunk| chunk["chunk_position"].clone()), Some(json!("last")));
-    assert_eq!(chunks.iter().filter(|chunk| chunk["chunk_position"] == "last").count(), 1);
+    assert_eq!(
+        chunks.last().map(|chunk| chunk["chunk_position"].clone()),
+        Some(json!("last"))
+    );
+    assert_eq!(
+        chunks
+            .iter()
+            .filter(|chunk| chunk["chunk_position"] == "last")
+            .count(),
+        1
+    );
 }
 
 #[tokio::test]
@@ -92,7 +170,10 @@ async fn pieces_carry_the_fields_and_the_place_that_clients_read() {
     let rig = Rig::start().await;
     let run = rig.say("then say x").await;
     let pairs = run.data("messages");
-    let chunk = pairs.iter().find(|pair| pair[0]["type"] == "AIMessageChunk").expect("a chunk");
+    let chunk = pairs
+        .iter()
+        .find(|pair| pair[0]["type"] == "AIMessageChunk")
+        .expect("a chunk");
     // As recorded from DeerFlow.
     for field in [
         "content",
@@ -111,7 +192,10 @@ async fn pieces_carry_the_fields_and_the_place_that_clients_read() {
     }
     assert_eq!(chunk[1]["langgraph_node"], "model");
     assert_eq!(chunk[1]["thread_id"], *run.thread);
-    assert!(text(&chunk[1]["langgraph_checkpoint_ns"]).starts_with("model:"), "{chunk}");
+    assert!(
+        text(&chunk[1]["langgraph_checkpoint_ns"]).starts_with("model:"),
+        "{chunk}"
+    );
 }
 
 #[tokio::test]
@@ -126,13 +210,25 @@ async fn only_the_modes_asked_for_are_streamed() {
         (json!([]), vec!["values"]),
     ] {
         let thread = rig.thread().await;
-        let run = rig.run(&thread, &body_with("then say x", json!({"stream_mode": modes}))).await;
+        let run = rig
+            .run(
+                &thread,
+                &body_with("then say x", json!({"stream_mode": modes})),
+            )
+            .await;
         let names = run.names();
-        assert_eq!((names[0], names[names.len() - 1]), ("metadata", "end"), "{modes}");
+        assert_eq!(
+            (names[0], names[names.len() - 1]),
+            ("metadata", "end"),
+            "{modes}"
+        );
         for name in &names[1..names.len() - 1] {
             assert!(allowed.contains(name), "{modes}: {names:?}");
         }
-        assert!(allowed.iter().all(|name| names.contains(name)), "{modes}: {names:?}");
+        assert!(
+            allowed.iter().all(|name| names.contains(name)),
+            "{modes}: {names:?}"
+        );
     }
 }
 

@@ -8,7 +8,12 @@ use serde_json::json;
 use crate::rig::{Answer, Finished, Rig, body, words};
 
 async fn joined(rig: &Rig, run: &Finished, cursor: Option<&str>) -> Vec<Bytes> {
-    raw(&rig.join(&run.thread, &run.run, cursor).await.collect().await.expect("whole stream"))
+    raw(&rig
+        .join(&run.thread, &run.run, cursor)
+        .await
+        .collect()
+        .await
+        .expect("whole stream"))
 }
 
 fn raw(frames: &[SseFrame]) -> Vec<Bytes> {
@@ -20,7 +25,11 @@ async fn a_late_viewer_gets_every_byte_from_the_start() {
     let rig = Rig::start().await;
     let run = rig.say("then say one two three").await;
     for cursor in [None, Some("-1"), Some("-"), Some("0"), Some("0-0")] {
-        assert_eq!(joined(&rig, &run, cursor).await, raw(&run.frames), "{cursor:?}");
+        assert_eq!(
+            joined(&rig, &run, cursor).await,
+            raw(&run.frames),
+            "{cursor:?}"
+        );
     }
 }
 
@@ -30,7 +39,11 @@ async fn a_viewer_who_comes_back_gets_exactly_what_is_missing() {
     let run = rig.say("then say one two three").await;
     for (at, frame) in run.frames.iter().enumerate() {
         if let Some(id) = &frame.id {
-            assert_eq!(joined(&rig, &run, Some(id)).await, raw(&run.frames[at + 1..]), "{id}");
+            assert_eq!(
+                joined(&rig, &run, Some(id)).await,
+                raw(&run.frames[at + 1..]),
+                "{id}"
+            );
         }
     }
 }
@@ -40,7 +53,13 @@ async fn a_viewer_who_was_cut_off_in_the_middle_sees_no_seam() {
     let rig = Rig::start().await;
     let thread = rig.thread().await;
     let mut first = rig.stream(&thread, &body("[[slow 60x15ms]]")).await;
-    let run = first.response().headers()["content-location"].to_str().expect("text").rsplit('/').next().expect("id").to_owned();
+    let run = first.response().headers()["content-location"]
+        .to_str()
+        .expect("text")
+        .rsplit('/')
+        .next()
+        .expect("id")
+        .to_owned();
     let mut seen = Vec::new();
     while seen.len() < 12 {
         let frame = first.next_frame().await.expect("frame").expect("open");
@@ -49,11 +68,24 @@ async fn a_viewer_who_was_cut_off_in_the_middle_sees_no_seam() {
         }
     }
     drop(first);
-    let cursor = seen.last().and_then(|frame| frame.id.clone()).expect("an id");
-    let rest = rig.join(&thread, &run, Some(&cursor)).await.collect().await.expect("whole stream");
+    let cursor = seen
+        .last()
+        .and_then(|frame| frame.id.clone())
+        .expect("an id");
+    let rest = rig
+        .join(&thread, &run, Some(&cursor))
+        .await
+        .collect()
+        .await
+        .expect("whole stream");
     assert!(rest.len() > 20, "it was still running");
     seen.extend(rest);
-    let whole = rig.join(&thread, &run, None).await.collect().await.expect("whole stream");
+    let whole = rig
+        .join(&thread, &run, None)
+        .await
+        .collect()
+        .await
+        .expect("whole stream");
     assert_eq!(raw(&seen), raw(&whole));
 }
 
@@ -62,9 +94,19 @@ async fn any_number_of_viewers_see_the_same() {
     let rig = Rig::start().await;
     let thread = rig.thread().await;
     let run = rig.background(&thread, &body("[[slow 30x10ms]]")).await;
-    let viewers = (0..8).map(|_| async { raw(&rig.join(&thread, &run, None).await.collect().await.expect("whole stream")) });
+    let viewers = (0..8).map(|_| async {
+        raw(&rig
+            .join(&thread, &run, None)
+            .await
+            .collect()
+            .await
+            .expect("whole stream"))
+    });
     let seen = futures_util::future::join_all(viewers).await;
-    assert!(seen.iter().all(|frames| *frames == seen[0]), "viewers differ");
+    assert!(
+        seen.iter().all(|frames| *frames == seen[0]),
+        "viewers differ"
+    );
 }
 
 #[tokio::test]
@@ -72,17 +114,40 @@ async fn a_cursor_that_is_none_is_refused_and_one_of_another_run_leaves_a_gap() 
     let rig = Rig::start().await;
     let run = rig.say("then say x").await;
     let path = format!("/api/threads/{}/runs/{}/stream", run.thread, run.run);
-    for cursor in ["garbage", "1", "1-", "-1-1", "1-2-3", "99999999999999999999999999-1", "1.5-1"] {
-        let answer = Answer::of(rig.request(Method::GET, &path).header("last-event-id", cursor)).await;
+    for cursor in [
+        "garbage",
+        "1",
+        "1-",
+        "-1-1",
+        "1-2-3",
+        "99999999999999999999999999-1",
+        "1.5-1",
+    ] {
+        let answer = Answer::of(
+            rig.request(Method::GET, &path)
+                .header("last-event-id", cursor),
+        )
+        .await;
         assert_eq!(answer.status, 422, "{cursor}: {}", answer.text);
         answer.refusal(422);
     }
-    let frames = rig.join(&run.thread, &run.run, Some("999999-1")).await.collect().await.expect("whole stream");
+    let frames = rig
+        .join(&run.thread, &run.run, Some("999999-1"))
+        .await
+        .collect()
+        .await
+        .expect("whole stream");
     assert_eq!(frames.len(), 1, "{frames:?}");
     let gap = frames[0].json().expect("json");
     assert_eq!(frames[0].name(), "gap");
-    assert_eq!((&gap["code"], &gap["run_id"]), (&json!("stream_replay_gap"), &json!(run.run)));
-    assert_eq!((&gap["requested_event_id"], &gap["recovery"]), (&json!("999999-1"), &json!("reload_durable_state")));
+    assert_eq!(
+        (&gap["code"], &gap["run_id"]),
+        (&json!("stream_replay_gap"), &json!(run.run))
+    );
+    assert_eq!(
+        (&gap["requested_event_id"], &gap["recovery"]),
+        (&json!("999999-1"), &json!("reload_durable_state"))
+    );
     for bound in ["earliest_available_event_id", "latest_available_event_id"] {
         assert!(gap[bound].is_string(), "{gap}");
     }
@@ -101,11 +166,41 @@ async fn a_long_run_is_kept_from_its_first_event() {
 async fn join_gives_the_final_values_to_who_asks_for_json() {
     let rig = Rig::start().await;
     let thread = rig.thread().await;
-    let run = rig.background(&thread, &body("[[slow 10x10ms]] then say one two three")).await;
+    let run = rig
+        .background(&thread, &body("[[slow 10x10ms]] then say one two three"))
+        .await;
     let path = format!("/api/threads/{thread}/runs/{run}/join");
-    let values = Answer::of(rig.request(Method::GET, &path).header("accept", "application/json")).await.ok();
-    assert_eq!(words(values["messages"].as_array().and_then(|all| all.last()).expect("an answer")), "one two three");
-    let frames =
-        crate::rig::events(rig.request(Method::GET, &path).header("accept", "text/event-stream").send().await.expect("answer")).await;
-    assert_eq!(frames.collect().await.expect("whole stream").last().map(|frame| frame.name().to_owned()).as_deref(), Some("end"));
+    let values = Answer::of(
+        rig.request(Method::GET, &path)
+            .header("accept", "application/json"),
+    )
+    .await
+    .ok();
+    assert_eq!(
+        words(
+            values["messages"]
+                .as_array()
+                .and_then(|all| all.last())
+                .expect("an answer")
+        ),
+        "one two three"
+    );
+    let frames = crate::rig::events(
+        rig.request(Method::GET, &path)
+            .header("accept", "text/event-stream")
+            .send()
+            .await
+            .expect("answer"),
+    )
+    .await;
+    assert_eq!(
+        frames
+            .collect()
+            .await
+            .expect("whole stream")
+            .last()
+            .map(|frame| frame.name().to_owned())
+            .as_deref(),
+        Some("end")
+    );
 }

@@ -8,8 +8,18 @@ use crate::rig::{Rig, body, body_with, list, said, text};
 async fn busy(rig: &Rig) -> (String, String) {
     let thread = rig.thread().await;
     let mut stream = rig.stream(&thread, &body("[[slow 1000x10ms]]")).await;
-    let metadata = stream.next_frame().await.expect("frame").expect("open").json().expect("json");
-    stream.next_named("messages").await.expect("frame").expect("open");
+    let metadata = stream
+        .next_frame()
+        .await
+        .expect("frame")
+        .expect("open")
+        .json()
+        .expect("json");
+    stream
+        .next_named("messages")
+        .await
+        .expect("frame")
+        .expect("open");
     (thread, text(&metadata["run_id"]).to_owned())
 }
 
@@ -17,35 +27,85 @@ async fn busy(rig: &Rig) -> (String, String) {
 async fn reject_leaves_the_first_run_alone() {
     let rig = Rig::start().await;
     let (thread, first) = busy(&rig).await;
-    for (way, strategy) in [("", json!("reject")), ("/stream", json!(null)), ("/wait", json!("reject"))] {
-        let second = rig.post(&format!("/api/threads/{thread}/runs{way}"), &body_with("hi", json!({"multitask_strategy": strategy}))).await;
-        assert!(text(&second.refusal(409)).contains("already has an active run"), "{}", second.text);
+    for (way, strategy) in [
+        ("", json!("reject")),
+        ("/stream", json!(null)),
+        ("/wait", json!("reject")),
+    ] {
+        let second = rig
+            .post(
+                &format!("/api/threads/{thread}/runs{way}"),
+                &body_with("hi", json!({"multitask_strategy": strategy})),
+            )
+            .await;
+        assert!(
+            text(&second.refusal(409)).contains("already has an active run"),
+            "{}",
+            second.text
+        );
     }
     assert_eq!(rig.shown_run(&thread, &first).await["status"], "running");
-    assert_eq!(list(&rig.get(&format!("/api/threads/{thread}/runs")).await.ok()).len(), 1);
+    assert_eq!(
+        list(&rig.get(&format!("/api/threads/{thread}/runs")).await.ok()).len(),
+        1
+    );
 }
 
 #[tokio::test]
 async fn interrupt_keeps_the_first_runs_words_and_goes_on_from_there() {
     let rig = Rig::start().await;
     let (thread, first) = busy(&rig).await;
-    let second = rig.run(&thread, &body_with("then say y", json!({"multitask_strategy": "interrupt"}))).await;
-    assert_eq!(rig.shown_run(&thread, &first).await["status"], "interrupted");
-    assert_eq!(rig.shown_run(&thread, &second.run).await["status"], "success");
+    let second = rig
+        .run(
+            &thread,
+            &body_with("then say y", json!({"multitask_strategy": "interrupt"})),
+        )
+        .await;
+    assert_eq!(
+        rig.shown_run(&thread, &first).await["status"],
+        "interrupted"
+    );
+    assert_eq!(
+        rig.shown_run(&thread, &second.run).await["status"],
+        "success"
+    );
     let told = rig.talk(&thread).await;
-    assert_eq!(told.first(), said(&[("human", "[[slow 1000x10ms]]")]).first());
-    assert_eq!(told[told.len() - 2..], said(&[("human", "then say y"), ("ai", "y")]));
+    assert_eq!(
+        told.first(),
+        said(&[("human", "[[slow 1000x10ms]]")]).first()
+    );
+    assert_eq!(
+        told[told.len() - 2..],
+        said(&[("human", "then say y"), ("ai", "y")])
+    );
 }
 
 #[tokio::test]
 async fn rollback_undoes_the_first_run() {
     let rig = Rig::start().await;
     let (thread, first) = busy(&rig).await;
-    let second = rig.run(&thread, &body_with("then say y", json!({"multitask_strategy": "rollback"}))).await;
-    assert_eq!(rig.shown_run(&thread, &second.run).await["status"], "success");
-    assert_eq!(rig.talk(&thread).await, said(&[("human", "then say y"), ("ai", "y")]));
-    let shown = rig.get(&format!("/api/threads/{thread}/runs/{first}")).await;
-    assert!(shown.status == 404 || shown.ok()["status"] == "error", "{}", shown.text);
+    let second = rig
+        .run(
+            &thread,
+            &body_with("then say y", json!({"multitask_strategy": "rollback"})),
+        )
+        .await;
+    assert_eq!(
+        rig.shown_run(&thread, &second.run).await["status"],
+        "success"
+    );
+    assert_eq!(
+        rig.talk(&thread).await,
+        said(&[("human", "then say y"), ("ai", "y")])
+    );
+    let shown = rig
+        .get(&format!("/api/threads/{thread}/runs/{first}"))
+        .await;
+    assert!(
+        shown.status == 404 || shown.ok()["status"] == "error",
+        "{}",
+        shown.text
+    );
 }
 
 #[tokio::test]
@@ -56,7 +116,10 @@ async fn of_runs_created_at_the_same_time_exactly_one_wins() {
         let path = format!("/api/threads/{thread}/runs");
         let body = body("[[slow 1000x10ms]]");
         let answers = join_all((0..6).map(|_| rig.post(&path, &body))).await;
-        let mut statuses: Vec<u16> = answers.iter().map(|answer| answer.status.as_u16()).collect();
+        let mut statuses: Vec<u16> = answers
+            .iter()
+            .map(|answer| answer.status.as_u16())
+            .collect();
         statuses.sort_unstable();
         assert_eq!(statuses, [200, 409, 409, 409, 409, 409]);
         assert_eq!(list(&rig.get(&path).await.ok()).len(), 1);
@@ -73,11 +136,19 @@ async fn interrupts_at_the_same_time_leave_one_run_and_no_orphan() {
     assert!(answers.iter().any(|answer| answer.status == 200));
     for answer in answers {
         match answer.status.as_u16() {
-            200 => assert!(matches!(rig.settled(&thread, text(&answer.json()["run_id"])).await.as_str(), "success" | "interrupted")),
+            200 => assert!(matches!(
+                rig.settled(&thread, text(&answer.json()["run_id"]))
+                    .await
+                    .as_str(),
+                "success" | "interrupted"
+            )),
             _ => drop(answer.refusal(409)),
         }
     }
-    assert_eq!(rig.get(&format!("/api/threads/{thread}")).await.ok()["status"], "idle");
+    assert_eq!(
+        rig.get(&format!("/api/threads/{thread}")).await.ok()["status"],
+        "idle"
+    );
 }
 
 #[tokio::test]
@@ -93,11 +164,19 @@ async fn many_runs_at_once_all_come_to_their_end() {
     let rig = Rig::start().await;
     let runs = (0..40).map(|n| {
         let rig = &rig;
-        async move { rig.say(&format!("[[slow 20x5ms]] then say the answer to question number {n}")).await }
+        async move {
+            rig.say(&format!(
+                "[[slow 20x5ms]] then say the answer to question number {n}"
+            ))
+            .await
+        }
     });
     for (n, run) in join_all(runs).await.into_iter().enumerate() {
         assert_eq!(run.names().last(), Some(&"end"));
-        assert_eq!(crate::rig::talk(&run.last_values())[1].1, format!("the answer to question number {n}"));
+        assert_eq!(
+            crate::rig::talk(&run.last_values())[1].1,
+            format!("the answer to question number {n}")
+        );
     }
 }
 
@@ -106,6 +185,11 @@ async fn a_strategy_that_is_none_is_refused() {
     let rig = Rig::start().await;
     let thread = rig.thread().await;
     for strategy in [json!("queue"), json!(5), json!(["reject"])] {
-        rig.post(&format!("/api/threads/{thread}/runs"), &body_with("hi", json!({"multitask_strategy": strategy}))).await.refusal(422);
+        rig.post(
+            &format!("/api/threads/{thread}/runs"),
+            &body_with("hi", json!({"multitask_strategy": strategy})),
+        )
+        .await
+        .refusal(422);
     }
 }

@@ -20,7 +20,9 @@ async fn thread(rig: &Rig) -> String {
 }
 
 async fn stream(rig: &Rig, thread: &str, words: &str) -> SseStream {
-    let request = rig.request(Method::POST, &format!("/threads/{thread}/runs/stream")).json(&body(words));
+    let request = rig
+        .request(Method::POST, &format!("/threads/{thread}/runs/stream"))
+        .json(&body(words));
     events(request.send().await.expect("answer")).await
 }
 
@@ -31,17 +33,34 @@ async fn lines_end_with_both_characters_and_locations_have_no_prefix() {
     let stream = stream(&rig, &thread, "then say x").await;
     let headers = stream.response().headers().clone();
     let location = headers["content-location"].to_str().expect("text");
-    let run = location.strip_prefix(&format!("/threads/{thread}/runs/")).expect("a run's address");
-    assert_eq!(headers["location"], format!("/threads/{thread}/runs/{run}/stream"));
+    let run = location
+        .strip_prefix(&format!("/threads/{thread}/runs/"))
+        .expect("a run's address");
+    assert_eq!(
+        headers["location"],
+        format!("/threads/{thread}/runs/{run}/stream")
+    );
     assert_eq!(headers["cache-control"], "no-store, no-transform");
     let frames = stream.collect().await.expect("whole stream");
     for frame in &frames {
         let (event, data) = (frame.name(), frame.data.as_deref().expect("data"));
-        let id = frame.id.as_ref().map_or_else(String::new, |id| format!("id: {id}\r\n"));
-        assert_eq!(frame.raw, format!("event: {event}\r\ndata: {data}\r\n{id}\r\n"));
+        let id = frame
+            .id
+            .as_ref()
+            .map_or_else(String::new, |id| format!("id: {id}\r\n"));
+        assert_eq!(
+            frame.raw,
+            format!("event: {event}\r\ndata: {data}\r\n{id}\r\n")
+        );
     }
     assert_eq!(frames[0].name(), "metadata");
-    assert!(frames.iter().all(|frame| frame.name() != "messages" || frame.json().expect("json")[0]["type"] != "human"), "no echo");
+    assert!(
+        frames
+            .iter()
+            .all(|frame| frame.name() != "messages"
+                || frame.json().expect("json")[0]["type"] != "human"),
+        "no echo"
+    );
 }
 
 #[tokio::test]
@@ -49,17 +68,32 @@ async fn a_join_without_a_cursor_replays_nothing() {
     let rig = Rig::start().await;
     let thread = thread(&rig).await;
     let whole = stream(&rig, &thread, "then say x").await;
-    let location = whole.response().headers()["content-location"].to_str().expect("text").to_owned();
+    let location = whole.response().headers()["content-location"]
+        .to_str()
+        .expect("text")
+        .to_owned();
     let whole = whole.collect().await.expect("whole stream");
     let join = async |cursor: Option<&str>| {
         let mut request = rig.request(Method::GET, &format!("{location}/stream"));
         if let Some(cursor) = cursor {
             request = request.header("last-event-id", cursor);
         }
-        let frames = events(request.send().await.expect("answer")).await.collect().await.expect("whole stream");
-        frames.into_iter().filter(|frame| frame.name() != "end").map(|frame| frame.raw).collect::<Vec<_>>()
+        let frames = events(request.send().await.expect("answer"))
+            .await
+            .collect()
+            .await
+            .expect("whole stream");
+        frames
+            .into_iter()
+            .filter(|frame| frame.name() != "end")
+            .map(|frame| frame.raw)
+            .collect::<Vec<_>>()
     };
-    let raw: Vec<_> = whole.into_iter().filter(|frame| frame.name() != "end").map(|frame| frame.raw).collect();
+    let raw: Vec<_> = whole
+        .into_iter()
+        .filter(|frame| frame.name() != "end")
+        .map(|frame| frame.raw)
+        .collect();
     assert!(join(None).await.is_empty());
     assert_eq!(join(Some("-1")).await, raw);
 }
@@ -68,9 +102,21 @@ async fn a_join_without_a_cursor_replays_nothing() {
 async fn a_waiting_answer_is_json_from_the_first_byte_to_the_last() {
     let rig = Rig::start().await;
     let thread = thread(&rig).await;
-    let answer = rig.post(&format!("/threads/{thread}/runs/wait"), &body("[[delay 6000]] then say x")).await;
-    assert!(answer.text.starts_with('\n'), "a sign of life while waiting: {:?}", &answer.text[..20]);
-    assert_eq!(talk(&answer.ok()), said(&[("human", "[[delay 6000]] then say x"), ("ai", "x")]));
+    let answer = rig
+        .post(
+            &format!("/threads/{thread}/runs/wait"),
+            &body("[[delay 6000]] then say x"),
+        )
+        .await;
+    assert!(
+        answer.text.starts_with('\n'),
+        "a sign of life while waiting: {:?}",
+        &answer.text[..20]
+    );
+    assert_eq!(
+        talk(&answer.ok()),
+        said(&[("human", "[[delay 6000]] then say x"), ("ai", "x")])
+    );
 }
 
 #[tokio::test]
@@ -78,40 +124,70 @@ async fn a_temporary_thread_goes_with_its_run() {
     let rig = Rig::start().await;
     let answer = rig.post("/runs/wait", &body("then say x")).await;
     assert_eq!(talk(&answer.ok()).len(), 2);
-    let location = answer.headers["content-location"].to_str().expect("text").to_owned();
-    let (thread, _) = location.strip_prefix("/threads/").and_then(|rest| rest.split_once('/')).expect("a thread");
+    let location = answer.headers["content-location"]
+        .to_str()
+        .expect("text")
+        .to_owned();
+    let (thread, _) = location
+        .strip_prefix("/threads/")
+        .and_then(|rest| rest.split_once('/'))
+        .expect("a thread");
     rig.get(&format!("/threads/{thread}")).await.refusal(404);
-    assert_eq!(rig.post("/threads/search", &json!({})).await.ok(), json!([]));
+    assert_eq!(
+        rig.post("/threads/search", &json!({})).await.ok(),
+        json!([])
+    );
 }
 
 #[tokio::test]
 async fn a_refused_run_is_plain_json_also_where_a_stream_was_asked_for() {
     let rig = Rig::start().await;
     let thread = thread(&rig).await;
-    stream(&rig, &thread, "[[slow 1000x10ms]]").await.next_named("metadata").await.expect("frame");
+    stream(&rig, &thread, "[[slow 1000x10ms]]")
+        .await
+        .next_named("metadata")
+        .await
+        .expect("frame");
     let mut busy = body("hi");
     busy["multitask_strategy"] = json!("reject");
-    let refused = Answer::of(rig.request(Method::POST, &format!("/threads/{thread}/runs/stream")).json(&busy)).await;
+    let refused = Answer::of(
+        rig.request(Method::POST, &format!("/threads/{thread}/runs/stream"))
+            .json(&busy),
+    )
+    .await;
     assert!(refused.refusal(409).is_string());
 }
 
 #[tokio::test]
 async fn a_thread_that_a_run_makes_stays_as_long_as_the_configuration_says_except_in_deerflow() {
-    let rig = Rig::with("checkpointer:\n  ttl:\n    strategy: keep_latest\n    default_ttl: 90\n").await;
-    let ttl = async |thread: &str| rig.get(&format!("/threads/{thread}?include=ttl")).await.ok()["ttl"].clone();
+    let rig =
+        Rig::with("checkpointer:\n  ttl:\n    strategy: keep_latest\n    default_ttl: 90\n").await;
+    let ttl = async |thread: &str| {
+        rig.get(&format!("/threads/{thread}?include=ttl"))
+            .await
+            .ok()["ttl"]
+            .clone()
+    };
     let made = "9c909fe5-1423-4566-9403-37f8a945b29b";
     let mut asked = body("then say x");
     asked["on_completion"] = json!("keep");
     let kept = rig.post("/runs", &asked).await.ok();
     asked["if_not_exists"] = json!("create");
-    rig.post(&format!("/threads/{made}/runs/wait"), &asked).await.ok();
+    rig.post(&format!("/threads/{made}/runs/wait"), &asked)
+        .await
+        .ok();
     for thread in [kept["thread_id"].as_str().expect("an id"), made] {
         let ttl = ttl(thread).await;
-        assert_eq!((&ttl["strategy"], &ttl["ttl_minutes"]), (&json!("keep_latest"), &json!(90.0)));
+        assert_eq!(
+            (&ttl["strategy"], &ttl["ttl_minutes"]),
+            (&json!("keep_latest"), &json!(90.0))
+        );
     }
     let deerflow = "0bd06ce7-e763-4b9c-af17-60e5565443f1";
     let named = json!({"config": {"configurable": {"thread_id": deerflow}}});
-    rig.post("/api/runs/wait", &body_with("then say x", named)).await.ok();
+    rig.post("/api/runs/wait", &body_with("then say x", named))
+        .await
+        .ok();
     assert_eq!(ttl(deerflow).await, Value::Null);
 }
 
@@ -119,14 +195,28 @@ async fn a_thread_that_a_run_makes_stays_as_long_as_the_configuration_says_excep
 async fn a_thread_whose_first_state_sends_it_to_a_node_goes_on_there() {
     let rig = Rig::start().await;
     let words = json!([{"role": "user", "content": "then say x"}, {"role": "assistant", "content": "not this"}]);
-    let updates = json!([{"as_node": "model", "command": {"update": {"messages": words}, "goto": "model"}}]);
-    let made = json!({"metadata": {"graph_id": "lead_agent"}, "supersteps": [{"updates": updates}]});
+    let updates =
+        json!([{"as_node": "model", "command": {"update": {"messages": words}, "goto": "model"}}]);
+    let made =
+        json!({"metadata": {"graph_id": "lead_agent"}, "supersteps": [{"updates": updates}]});
     let made = rig.post("/threads", &made).await.ok();
     assert_eq!(made["status"], "interrupted");
     let path = format!("/threads/{}", text(&made["thread_id"]));
-    assert_eq!(rig.get(&format!("{path}/state")).await.ok()["next"], json!(["model"]));
+    assert_eq!(
+        rig.get(&format!("{path}/state")).await.ok()["next"],
+        json!(["model"])
+    );
     // By the messages alone nothing would be due.
-    let values = rig.post(&format!("{path}/runs/wait"), &json!({"assistant_id": "lead_agent", "input": null})).await.ok();
-    assert_eq!(talk(&values), said(&[("human", "then say x"), ("ai", "not this"), ("ai", "x")]));
+    let values = rig
+        .post(
+            &format!("{path}/runs/wait"),
+            &json!({"assistant_id": "lead_agent", "input": null}),
+        )
+        .await
+        .ok();
+    assert_eq!(
+        talk(&values),
+        said(&[("human", "then say x"), ("ai", "not this"), ("ai", "x")])
+    );
     assert_eq!(rig.get(&path).await.ok()["status"], "idle");
 }

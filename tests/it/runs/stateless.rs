@@ -8,12 +8,28 @@ use crate::rig::{Rig, body, body_with, events, said, talk};
 #[tokio::test]
 async fn a_run_without_a_thread_makes_one_and_names_it() {
     let rig = Rig::start().await;
-    let stream = events(rig.request(Method::POST, "/api/runs/stream").json(&body("then say x")).send().await.expect("answer")).await;
-    let location = stream.response().headers()["content-location"].to_str().expect("text").to_owned();
-    let (thread, _) = location.strip_prefix("/api/threads/").and_then(|rest| rest.split_once("/runs/")).expect("a run's address");
+    let stream = events(
+        rig.request(Method::POST, "/api/runs/stream")
+            .json(&body("then say x"))
+            .send()
+            .await
+            .expect("answer"),
+    )
+    .await;
+    let location = stream.response().headers()["content-location"]
+        .to_str()
+        .expect("text")
+        .to_owned();
+    let (thread, _) = location
+        .strip_prefix("/api/threads/")
+        .and_then(|rest| rest.split_once("/runs/"))
+        .expect("a run's address");
     let frames = stream.collect().await.expect("whole stream");
     assert_eq!(frames[0].json().expect("json")["thread_id"], *thread);
-    assert_eq!(rig.talk(thread).await, said(&[("human", "then say x"), ("ai", "x")]));
+    assert_eq!(
+        rig.talk(thread).await,
+        said(&[("human", "then say x"), ("ai", "x")])
+    );
 }
 
 #[tokio::test]
@@ -27,8 +43,12 @@ async fn a_run_without_a_thread_can_be_waited_for() {
 async fn a_thread_may_be_named_in_the_configuration() {
     let rig = Rig::start().await;
     let more = json!({"config": {"configurable": {"thread_id": "mine"}}});
-    rig.post("/api/runs/wait", &body_with("then say x", more)).await.ok();
+    rig.post("/api/runs/wait", &body_with("then say x", more))
+        .await
+        .ok();
     assert_eq!(rig.talk("mine").await.len(), 2);
     let wrong = json!({"config": {"configurable": {"thread_id": "../mine"}}});
-    rig.post("/api/runs/wait", &body_with("then say x", wrong)).await.refusal(422);
+    rig.post("/api/runs/wait", &body_with("then say x", wrong))
+        .await
+        .refusal(422);
 }

@@ -11,7 +11,9 @@ const REPORT: &str = "/mnt/user-data/outputs/report.md";
 fn request() -> String {
     let write = json!({"description": "write", "path": REPORT, "content": "# R\n"});
     let present = json!({"filepaths": [REPORT]});
-    format!("Write a report [[tool:write_file {write}]][[tool:present_files {present}]] then say It is done.")
+    format!(
+        "Write a report [[tool:write_file {write}]][[tool:present_files {present}]] then say It is done."
+    )
 }
 
 async fn tool_run(rig: &Rig) -> Finished {
@@ -25,13 +27,22 @@ fn story(run: &Finished) -> Vec<String> {
         let data = frame.json().expect("json");
         let word = match frame.name() {
             "messages" => format!("messages {}", text(&data[0]["type"])),
-            "updates" => match data.as_object().and_then(|nodes| nodes.keys().next()).map(String::as_str) {
-                Some(node @ ("model" | "tools" | "TitleMiddleware.after_model")) => format!("updates {node}"),
+            "updates" => match data
+                .as_object()
+                .and_then(|nodes| nodes.keys().next())
+                .map(String::as_str)
+            {
+                Some(node @ ("model" | "tools" | "TitleMiddleware.after_model")) => {
+                    format!("updates {node}")
+                }
                 // Which middlewares tell of themselves is nobody's business.
                 _ => continue,
             },
             "values" => {
-                let last = data["messages"].as_array().and_then(|all| all.last()).map(|last| text(&last["type"]).to_owned());
+                let last = data["messages"]
+                    .as_array()
+                    .and_then(|all| all.last())
+                    .map(|last| text(&last["type"]).to_owned());
                 format!("values {}", last.unwrap_or_default())
             }
             name => name.to_owned(),
@@ -70,14 +81,36 @@ async fn the_frames_tell_the_story_in_the_order_that_the_web_ui_knows() {
         "values ai",
         "end",
     ] {
-        assert!(left.any(|word| word == expected), "{expected} is missing or late: {told:#?}");
+        assert!(
+            left.any(|word| word == expected),
+            "{expected} is missing or late: {told:#?}"
+        );
     }
-    let titles: Vec<Value> =
-        run.data("updates").into_iter().filter_map(|update| update.get("TitleMiddleware.after_model").cloned()).collect();
-    assert_eq!(titles.iter().filter(|update| update["title"].is_string()).count(), 1, "{titles:?}");
-    let title_at = told.iter().position(|word| word == "updates TitleMiddleware.after_model").expect("a title");
-    let tool_at = told.iter().position(|word| word == "messages tool").expect("a tool");
-    assert!(title_at < tool_at, "the title does not wait for tools: {told:#?}");
+    let titles: Vec<Value> = run
+        .data("updates")
+        .into_iter()
+        .filter_map(|update| update.get("TitleMiddleware.after_model").cloned())
+        .collect();
+    assert_eq!(
+        titles
+            .iter()
+            .filter(|update| update["title"].is_string())
+            .count(),
+        1,
+        "{titles:?}"
+    );
+    let title_at = told
+        .iter()
+        .position(|word| word == "updates TitleMiddleware.after_model")
+        .expect("a title");
+    let tool_at = told
+        .iter()
+        .position(|word| word == "messages tool")
+        .expect("a tool");
+    assert!(
+        title_at < tool_at,
+        "the title does not wait for tools: {told:#?}"
+    );
 }
 
 #[tokio::test]
@@ -88,8 +121,13 @@ async fn what_was_presented_is_an_artifact_and_can_be_fetched() {
     assert_eq!(values["artifacts"], json!([REPORT]));
     let told: Vec<String> = talk(&values).into_iter().map(|(who, _)| who).collect();
     assert_eq!(told, ["human", "ai", "tool", "ai", "tool", "ai"]);
-    let artifact = rig.get(&format!("/api/threads/{}/artifacts{REPORT}", run.thread)).await;
-    assert_eq!((artifact.status.as_u16(), artifact.text.as_str()), (200, "# R\n"));
+    let artifact = rig
+        .get(&format!("/api/threads/{}/artifacts{REPORT}", run.thread))
+        .await;
+    assert_eq!(
+        (artifact.status.as_u16(), artifact.text.as_str()),
+        (200, "# R\n")
+    );
 }
 
 #[tokio::test]
@@ -98,20 +136,47 @@ async fn calls_and_results_belong_together() {
     let run = tool_run(&rig).await;
     let messages = run.last_values()["messages"].clone();
     let messages = list(&messages);
-    let calls: Vec<&Value> = messages.iter().filter(|message| message["type"] == "ai").flat_map(|ai| list(&ai["tool_calls"])).collect();
-    let results: Vec<&Value> = messages.iter().filter(|message| message["type"] == "tool").collect();
-    assert_eq!(calls.iter().map(|call| text(&call["name"])).collect::<Vec<_>>(), ["write_file", "present_files"]);
+    let calls: Vec<&Value> = messages
+        .iter()
+        .filter(|message| message["type"] == "ai")
+        .flat_map(|ai| list(&ai["tool_calls"]))
+        .collect();
+    let results: Vec<&Value> = messages
+        .iter()
+        .filter(|message| message["type"] == "tool")
+        .collect();
+    assert_eq!(
+        calls
+            .iter()
+            .map(|call| text(&call["name"]))
+            .collect::<Vec<_>>(),
+        ["write_file", "present_files"]
+    );
     assert_eq!(calls[0]["args"]["path"], REPORT);
     for (call, result) in calls.iter().zip(&results) {
         assert_eq!(call["type"], "tool_call");
         assert_eq!(call["id"], result["tool_call_id"]);
         assert_eq!(call["name"], result["name"]);
         assert_eq!(result["status"], "success", "{result}");
-        for field in ["content", "additional_kwargs", "response_metadata", "type", "name", "id", "tool_call_id", "artifact", "status"] {
+        for field in [
+            "content",
+            "additional_kwargs",
+            "response_metadata",
+            "type",
+            "name",
+            "id",
+            "tool_call_id",
+            "artifact",
+            "status",
+        ] {
             assert!(result.get(field).is_some(), "{field}: {result}");
         }
     }
-    assert_eq!(rig.model.rejections(), 0, "a strict provider takes the history");
+    assert_eq!(
+        rig.model.rejections(),
+        0,
+        "a strict provider takes the history"
+    );
 }
 
 #[tokio::test]
@@ -123,15 +188,33 @@ async fn the_pieces_of_a_call_add_up_to_its_arguments() {
         .chunks()
         .iter()
         .filter(|chunk| chunk["id"] == first)
-        .flat_map(|chunk| chunk["tool_call_chunks"].as_array().cloned().unwrap_or_default())
+        .flat_map(|chunk| {
+            chunk["tool_call_chunks"]
+                .as_array()
+                .cloned()
+                .unwrap_or_default()
+        })
         .collect();
-    let args: String = pieces.iter().filter_map(|piece| piece["args"].as_str()).collect();
+    let args: String = pieces
+        .iter()
+        .filter_map(|piece| piece["args"].as_str())
+        .collect();
     let written: Value = serde_json::from_str(&args).expect("arguments");
     assert_eq!(written["path"], REPORT);
     assert_eq!(pieces[0]["name"], "write_file");
     assert!(pieces[0]["id"].is_string());
-    assert!(pieces.iter().all(|piece| piece["index"] == pieces[0]["index"]), "{pieces:?}");
-    assert!(pieces[1..].iter().all(|piece| piece["name"].is_null() && piece["id"].is_null()), "{pieces:?}");
+    assert!(
+        pieces
+            .iter()
+            .all(|piece| piece["index"] == pieces[0]["index"]),
+        "{pieces:?}"
+    );
+    assert!(
+        pieces[1..]
+            .iter()
+            .all(|piece| piece["name"].is_null() && piece["id"].is_null()),
+        "{pieces:?}"
+    );
 }
 
 #[tokio::test]
@@ -139,18 +222,38 @@ async fn a_message_has_one_id_wherever_it_is_seen() {
     let rig = Rig::start().await;
     let run = tool_run(&rig).await;
     let ids = |messages: &Value| -> BTreeSet<String> {
-        let visible = list(messages).iter().filter(|message| message["type"] != "system");
-        visible.map(|message| text(&message["id"]).to_owned()).collect()
+        let visible = list(messages)
+            .iter()
+            .filter(|message| message["type"] != "system");
+        visible
+            .map(|message| text(&message["id"]).to_owned())
+            .collect()
     };
     let in_state = ids(&rig.values(&run.thread).await["messages"]);
     assert_eq!(in_state.len(), 6);
     assert_eq!(ids(&run.last_values()["messages"]), in_state);
-    let history = rig.post(&format!("/api/threads/{}/history", run.thread), &json!({"limit": 1})).await.ok();
+    let history = rig
+        .post(
+            &format!("/api/threads/{}/history", run.thread),
+            &json!({"limit": 1}),
+        )
+        .await
+        .ok();
     assert_eq!(ids(&history[0]["values"]["messages"]), in_state);
-    let streamed: BTreeSet<String> = run.data("messages").iter().map(|pair| text(&pair[0]["id"]).to_owned()).collect();
+    let streamed: BTreeSet<String> = run
+        .data("messages")
+        .iter()
+        .map(|pair| text(&pair[0]["id"]).to_owned())
+        .collect();
     assert_eq!(streamed, in_state);
-    let page = rig.get(&format!("/api/threads/{}/messages/page", run.thread)).await.ok();
-    let in_feed: BTreeSet<String> = list(&page["data"]).iter().map(|row| text(&row["content"]["id"]).to_owned()).collect();
+    let page = rig
+        .get(&format!("/api/threads/{}/messages/page", run.thread))
+        .await
+        .ok();
+    let in_feed: BTreeSet<String> = list(&page["data"])
+        .iter()
+        .map(|row| text(&row["content"]["id"]).to_owned())
+        .collect();
     assert_eq!(in_feed, in_state);
 }
 
@@ -164,16 +267,36 @@ async fn everything_is_final_when_the_stream_ends() {
     assert_eq!(shown["status"], "idle");
     let title = shown["values"]["title"].clone();
     assert!(text(&title).starts_with("Write a report"), "{title}");
-    let found = rig.post("/api/langgraph/threads/search", &json!({"limit": 50})).await.ok();
-    assert_eq!((&found[0]["values"]["title"], &found[0]["status"]), (&title, &json!("idle")));
-    let page = rig.get(&format!("/api/threads/{thread}/messages/page?limit=50")).await.ok();
-    assert_eq!((&page["has_more"], &page["next_before_seq"]), (&json!(false), &Value::Null));
+    let found = rig
+        .post("/api/langgraph/threads/search", &json!({"limit": 50}))
+        .await
+        .ok();
+    assert_eq!(
+        (&found[0]["values"]["title"], &found[0]["status"]),
+        (&title, &json!("idle"))
+    );
+    let page = rig
+        .get(&format!("/api/threads/{thread}/messages/page?limit=50"))
+        .await
+        .ok();
+    assert_eq!(
+        (&page["has_more"], &page["next_before_seq"]),
+        (&json!(false), &Value::Null)
+    );
     let rows = list(&page["data"]);
     assert_eq!(rows.len(), 6);
-    let seqs: Vec<u64> = rows.iter().map(|row| row["seq"].as_u64().expect("a number")).collect();
+    let seqs: Vec<u64> = rows
+        .iter()
+        .map(|row| row["seq"].as_u64().expect("a number"))
+        .collect();
     assert!(seqs[0] >= 1 && seqs.is_sorted_by(|a, b| a < b), "{seqs:?}");
     assert!(rows.iter().all(|row| row["run_id"] == *run.run));
-    let usage = rig.get(&format!("/api/threads/{thread}/token-usage?include_active=true")).await.ok();
+    let usage = rig
+        .get(&format!(
+            "/api/threads/{thread}/token-usage?include_active=true"
+        ))
+        .await
+        .ok();
     assert_eq!(usage["total_runs"], 1, "{usage}");
 }
 
@@ -182,7 +305,19 @@ async fn a_thread_can_be_patched_while_its_run_is_under_way() {
     let rig = Rig::start().await;
     let thread = rig.thread().await;
     let run = rig.background(&thread, &body("[[slow 1000x20ms]]")).await;
-    rig.patch(&format!("/api/threads/{thread}"), &json!({"metadata": {"agent_name": "a"}})).await.ok();
-    rig.post(&format!("/api/threads/{thread}/runs/{run}/cancel?wait=1"), &json!({})).await;
-    assert_eq!(rig.get(&format!("/api/threads/{thread}")).await.ok()["metadata"]["agent_name"], "a");
+    rig.patch(
+        &format!("/api/threads/{thread}"),
+        &json!({"metadata": {"agent_name": "a"}}),
+    )
+    .await
+    .ok();
+    rig.post(
+        &format!("/api/threads/{thread}/runs/{run}/cancel?wait=1"),
+        &json!({}),
+    )
+    .await;
+    assert_eq!(
+        rig.get(&format!("/api/threads/{thread}")).await.ok()["metadata"]["agent_name"],
+        "a"
+    );
 }

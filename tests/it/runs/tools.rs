@@ -7,12 +7,23 @@ use crate::rig::{Finished, Rig, list, words};
 /// The result of the only call; the run went on to its answer.
 async fn result(rig: &Rig, request: &str) -> (Finished, Value) {
     let run = rig.say(&format!("{request} then say done")).await;
-    assert_eq!(rig.shown_run(&run.thread, &run.run).await["status"], "success", "{request}");
+    assert_eq!(
+        rig.shown_run(&run.thread, &run.run).await["status"],
+        "success",
+        "{request}"
+    );
     let values = run.last_values();
     let messages = list(&values["messages"]).to_vec();
-    assert_eq!(words(messages.last().expect("a message")), "done", "{request}");
+    assert_eq!(
+        words(messages.last().expect("a message")),
+        "done",
+        "{request}"
+    );
     assert_eq!(rig.model.rejections(), 0, "{request}");
-    let results: Vec<Value> = messages.into_iter().filter(|message| message["type"] == "tool").collect();
+    let results: Vec<Value> = messages
+        .into_iter()
+        .filter(|message| message["type"] == "tool")
+        .collect();
     assert_eq!(results.len(), 1, "{request}: {results:?}");
     (run, results[0].clone())
 }
@@ -44,11 +55,26 @@ async fn an_unknown_tool_is_told_to_the_model() {
 #[tokio::test]
 async fn files_outside_the_threads_folders_are_out_of_reach() {
     let rig = Rig::start().await;
-    for path in ["/etc/passwd", "/mnt/user-data/../../etc/passwd", "../../../etc/passwd", "/proc/self/environ"] {
-        let (_, result) = result(&rig, &format!("[[tool:read_file {{\"description\": \"d\", \"path\": \"{path}\"}}]]")).await;
+    for path in [
+        "/etc/passwd",
+        "/mnt/user-data/../../etc/passwd",
+        "../../../etc/passwd",
+        "/proc/self/environ",
+    ] {
+        let (_, result) = result(
+            &rig,
+            &format!("[[tool:read_file {{\"description\": \"d\", \"path\": \"{path}\"}}]]"),
+        )
+        .await;
         let read = words(&result);
-        assert!(!read.contains("root:") && !read.contains("GATEWAY_PORT"), "{path}: {read}");
-        assert!(!read.contains(&*rig.gateway.home().to_string_lossy()), "host paths stay private: {read}");
+        assert!(
+            !read.contains("root:") && !read.contains("GATEWAY_PORT"),
+            "{path}: {read}"
+        );
+        assert!(
+            !read.contains(&*rig.gateway.home().to_string_lossy()),
+            "host paths stay private: {read}"
+        );
     }
 }
 
@@ -58,10 +84,21 @@ async fn calls_in_parallel_are_answered_in_their_order() {
     let request = r#"[[tools:[{"name": "ls", "args": {"description": "a", "path": "/mnt/user-data/workspace"}}, {"name": "ls", "args": {"description": "b", "path": "/mnt/user-data/outputs"}}]]] then say done"#;
     let run = rig.say(request).await;
     let values = run.last_values();
-    let calls: Vec<Value> =
-        list(&values["messages"]).iter().filter(|m| m["type"] == "ai").flat_map(|m| list(&m["tool_calls"]).to_vec()).collect();
-    let results: Vec<&Value> = list(&values["messages"]).iter().filter(|m| m["type"] == "tool").collect();
+    let calls: Vec<Value> = list(&values["messages"])
+        .iter()
+        .filter(|m| m["type"] == "ai")
+        .flat_map(|m| list(&m["tool_calls"]).to_vec())
+        .collect();
+    let results: Vec<&Value> = list(&values["messages"])
+        .iter()
+        .filter(|m| m["type"] == "tool")
+        .collect();
     assert_eq!((calls.len(), results.len()), (2, 2));
-    assert!(calls.iter().zip(results).all(|(call, result)| call["id"] == result["tool_call_id"]));
+    assert!(
+        calls
+            .iter()
+            .zip(results)
+            .all(|(call, result)| call["id"] == result["tool_call_id"])
+    );
     assert_eq!(rig.model.rejections(), 0);
 }

@@ -20,14 +20,19 @@ type Asked = Arc<Mutex<Vec<Value>>>;
 async fn providers() -> (LocalServer, String, Asked) {
     async fn search(State(asked): State<Asked>, Json(body): Json<Value>) -> Json<Value> {
         asked.lock().push(body);
-        Json(json!({"results": [{"title": "Deer", "url": "http://93.184.216.34/deer", "content": "They live in woods."}]}))
+        Json(
+            json!({"results": [{"title": "Deer", "url": "http://93.184.216.34/deer", "content": "They live in woods."}]}),
+        )
     }
     async fn read(State(asked): State<Asked>, Json(body): Json<Value>) -> Html<String> {
         asked.lock().push(body);
         Html(page())
     }
     async fn refuse() -> impl IntoResponse {
-        (StatusCode::UNAUTHORIZED, Json(json!({"error": format!("no such key: {CANARY}")})))
+        (
+            StatusCode::UNAUTHORIZED,
+            Json(json!({"error": format!("no such key: {CANARY}")})),
+        )
     }
     let asked = Asked::default();
     let routes = Router::new()
@@ -35,14 +40,18 @@ async fn providers() -> (LocalServer, String, Asked) {
         .route("/", post(read))
         .route("/page", get(|| async { Html(page()) }))
         .route("/broken/search", post(refuse));
-    let server = LocalServer::start(routes.with_state(asked.clone()), 0).await.expect("a server");
+    let server = LocalServer::start(routes.with_state(asked.clone()), 0)
+        .await
+        .expect("a server");
     let url = format!("http://{}", server.address());
     (server, url, asked)
 }
 
 fn page() -> String {
     let text = "Deer live in woods, in parks and on hills, where they eat leaves. ".repeat(200);
-    format!("<html><head><title>Of deer</title></head><body><article><h2>Homes</h2><p>{text}</p></article></body></html>")
+    format!(
+        "<html><head><title>Of deer</title></head><body><article><h2>Homes</h2><p>{text}</p></article></body></html>"
+    )
 }
 
 fn entry(name: &str, kind: &str, more: &str) -> String {
@@ -51,7 +60,11 @@ fn entry(name: &str, kind: &str, more: &str) -> String {
 
 /// What the calls of a run gave.
 fn results(run: &Finished) -> Vec<Value> {
-    list(&run.last_values()["messages"]).iter().filter(|message| message["type"] == "tool").cloned().collect()
+    list(&run.last_values()["messages"])
+        .iter()
+        .filter(|message| message["type"] == "tool")
+        .cloned()
+        .collect()
 }
 
 #[tokio::test]
@@ -64,37 +77,89 @@ async fn an_agent_searches_and_then_reads_what_it_found() {
                 "deerflow.community.tavily.tools:web_search_tool",
                 &format!("api_key: {CANARY}, max_results: 2, base_url: '{url}'"),
             ),
-            entry("web_fetch", "deerflow.community.jina_ai.tools:web_fetch_tool", &format!("timeout: 10, base_url: '{url}'")),
+            entry(
+                "web_fetch",
+                "deerflow.community.jina_ai.tools:web_fetch_tool",
+                &format!("timeout: 10, base_url: '{url}'"),
+            ),
         ],
         "",
     )
     .await;
-    let request =
-        r#"[[tool:web_search {"query": "deer"}]] [[tool:web_fetch {"url": "http://93.184.216.34/deer"}]] then say They live in woods."#;
+    let request = r#"[[tool:web_search {"query": "deer"}]] [[tool:web_fetch {"url": "http://93.184.216.34/deer"}]] then say They live in woods."#;
     let run = rig.say(request).await;
-    assert_eq!(rig.shown_run(&run.thread, &run.run).await["status"], "success");
+    assert_eq!(
+        rig.shown_run(&run.thread, &run.run).await["status"],
+        "success"
+    );
     let results = results(&run);
     let found: Value = serde_json::from_str(&words(&results[0])).expect("json");
-    assert_eq!(found, json!([{"title": "Deer", "url": "http://93.184.216.34/deer", "snippet": "They live in woods."}]));
+    assert_eq!(
+        found,
+        json!([{"title": "Deer", "url": "http://93.184.216.34/deer", "snippet": "They live in woods."}])
+    );
     let read = words(&results[1]);
-    assert!(read.starts_with("# Of deer\n\n") && read.contains("Homes") && read.contains("where they eat leaves"), "{read}");
-    assert!(read.chars().count() <= 4_096 && read.ends_with(" characters]"), "{}", read.len());
-    assert_eq!(*asked.lock(), [json!({"query": "deer", "max_results": 2}), json!({"url": "http://93.184.216.34/deer"})]);
+    assert!(
+        read.starts_with("# Of deer\n\n")
+            && read.contains("Homes")
+            && read.contains("where they eat leaves"),
+        "{read}"
+    );
+    assert!(
+        read.chars().count() <= 4_096 && read.ends_with(" characters]"),
+        "{}",
+        read.len()
+    );
+    assert_eq!(
+        *asked.lock(),
+        [
+            json!({"query": "deer", "max_results": 2}),
+            json!({"url": "http://93.184.216.34/deer"})
+        ]
+    );
     assert_eq!(rig.model.rejections(), 0);
 }
 
 #[tokio::test]
 async fn a_page_is_read_without_a_provider_and_private_ones_are_not() {
     let (_server, url, _) = providers().await;
-    let strict = Rig::with_tools(&[entry("web_fetch", "direct.web_fetch", "timeout: 10")], "").await;
-    for address in [format!("{url}/page"), url.replace("127.0.0.1", "localhost"), "http://169.254.169.254/latest/meta-data/".to_owned()] {
-        let run = strict.say(&format!("[[tool:web_fetch {{\"url\": \"{address}\"}}]] then say done")).await;
+    let strict =
+        Rig::with_tools(&[entry("web_fetch", "direct.web_fetch", "timeout: 10")], "").await;
+    for address in [
+        format!("{url}/page"),
+        url.replace("127.0.0.1", "localhost"),
+        "http://169.254.169.254/latest/meta-data/".to_owned(),
+    ] {
+        let run = strict
+            .say(&format!(
+                "[[tool:web_fetch {{\"url\": \"{address}\"}}]] then say done"
+            ))
+            .await;
         let result = &results(&run)[0];
-        assert!(result["status"] == "error" && words(result).contains("private or reserved"), "{address}: {result}");
+        assert!(
+            result["status"] == "error" && words(result).contains("private or reserved"),
+            "{address}: {result}"
+        );
     }
-    let open = Rig::with_tools(&[entry("web_fetch", "direct.web_fetch", "allowed_hosts: ['127.0.0.1']")], "").await;
-    let run = open.say(&format!("[[tool:web_fetch {{\"url\": \"{url}/page\"}}]] then say done")).await;
-    assert!(words(&results(&run)[0]).starts_with("# Of deer\n\n"), "{:?}", results(&run));
+    let open = Rig::with_tools(
+        &[entry(
+            "web_fetch",
+            "direct.web_fetch",
+            "allowed_hosts: ['127.0.0.1']",
+        )],
+        "",
+    )
+    .await;
+    let run = open
+        .say(&format!(
+            "[[tool:web_fetch {{\"url\": \"{url}/page\"}}]] then say done"
+        ))
+        .await;
+    assert!(
+        words(&results(&run)[0]).starts_with("# Of deer\n\n"),
+        "{:?}",
+        results(&run)
+    );
 }
 
 #[tokio::test]
@@ -102,12 +167,20 @@ async fn a_provider_that_refuses_is_told_to_the_model_without_the_key() {
     let (_server, url, _) = providers().await;
     let settings = format!("api_key: {CANARY}, base_url: '{url}/broken'");
     let rig = Rig::with_tools(&[entry("web_search", "tavily.web_search", &settings)], "").await;
-    let run = rig.say(r#"[[tool:web_search {"query": "deer"}]] then say done"#).await;
-    assert_eq!(rig.shown_run(&run.thread, &run.run).await["status"], "success");
+    let run = rig
+        .say(r#"[[tool:web_search {"query": "deer"}]] then say done"#)
+        .await;
+    assert_eq!(
+        rig.shown_run(&run.thread, &run.run).await["status"],
+        "success"
+    );
     let result = &results(&run)[0];
     assert_eq!(
         (&result["status"], words(result)),
-        (&json!("error"), "Error: Tavily answered 401 Unauthorized: no such key: ***".to_owned())
+        (
+            &json!("error"),
+            "Error: Tavily answered 401 Unauthorized: no such key: ***".to_owned()
+        )
     );
     assert!(!rig.gateway.logs().contains(CANARY));
 }
@@ -115,19 +188,59 @@ async fn a_provider_that_refuses_is_told_to_the_model_without_the_key() {
 #[tokio::test]
 async fn the_tools_of_deerflows_example_are_all_there() {
     let tools = [
-        entry("web_search", "deerflow.community.ddg_search.tools:web_search_tool", "max_results: 5"),
-        entry("web_fetch", "deerflow.community.jina_ai.tools:web_fetch_tool", "timeout: 10"),
-        entry("image_search", "deerflow.community.image_search.tools:image_search_tool", "max_results: 5"),
-        entry("glob", "deerflow.sandbox.tools:glob_tool", "max_results: 200"),
-        entry("grep", "deerflow.sandbox.tools:grep_tool", "max_results: 100"),
+        entry(
+            "web_search",
+            "deerflow.community.ddg_search.tools:web_search_tool",
+            "max_results: 5",
+        ),
+        entry(
+            "web_fetch",
+            "deerflow.community.jina_ai.tools:web_fetch_tool",
+            "timeout: 10",
+        ),
+        entry(
+            "image_search",
+            "deerflow.community.image_search.tools:image_search_tool",
+            "max_results: 5",
+        ),
+        entry(
+            "glob",
+            "deerflow.sandbox.tools:glob_tool",
+            "max_results: 200",
+        ),
+        entry(
+            "grep",
+            "deerflow.sandbox.tools:grep_tool",
+            "max_results: 100",
+        ),
         // Without its key it is left out, and the start succeeds.
-        entry("web_search", "deerflow.community.exa.tools:web_search_tool", "api_key: $NO_SUCH_VARIABLE"),
+        entry(
+            "web_search",
+            "deerflow.community.exa.tools:web_search_tool",
+            "api_key: $NO_SUCH_VARIABLE",
+        ),
     ];
     let rig = Rig::with_tools(&tools, "").await;
     rig.say("then say hello").await;
     let requests = rig.model.requests();
-    let offered = &requests.iter().find(|request| !request.tools.is_empty()).expect("a request with tools").tools;
-    for tool in ["web_search", "web_fetch", "image_search", "glob", "grep", "read_file", "list_uploaded_files", "present_files"] {
-        assert!(offered.iter().any(|name| name == tool), "{tool}: {offered:?}");
+    let offered = &requests
+        .iter()
+        .find(|request| !request.tools.is_empty())
+        .expect("a request with tools")
+        .tools;
+    for tool in [
+        "web_search",
+        "web_fetch",
+        "image_search",
+        "glob",
+        "grep",
+        "read_file",
+        "list_uploaded_files",
+        "present_files",
+    ] {
+        assert!(
+            offered.iter().any(|name| name == tool),
+            "{tool}: {offered:?}"
+        );
     }
 }

@@ -11,27 +11,62 @@ const REPORT: &str = "/mnt/user-data/outputs/report.md";
 async fn a_report_is_read_saved_and_gone_with_its_thread() {
     let rig = Rig::start().await;
     let write = json!({"description": "write", "path": REPORT, "content": "# R\n"});
-    let run = rig.say(&format!("Write a report [[tool:write_file {write}]] then say Done.")).await;
+    let run = rig
+        .say(&format!(
+            "Write a report [[tool:write_file {write}]] then say Done."
+        ))
+        .await;
     let file = format!("/api/threads/{}/artifacts{REPORT}", run.thread);
 
     let shown = rig.get(&file).await;
     assert_eq!((shown.status.as_u16(), shown.text.as_str()), (200, "# R\n"));
-    assert!(shown.headers["content-disposition"].to_str().expect("text").starts_with("inline"));
+    assert!(
+        shown.headers["content-disposition"]
+            .to_str()
+            .expect("text")
+            .starts_with("inline")
+    );
     let part = Answer::of(rig.request(Method::GET, &file).header("range", "bytes=0-0")).await;
     assert_eq!((part.status.as_u16(), part.text.as_str()), (206, "#"));
 
-    let seen = shown.headers["etag"].to_str().expect("text").trim_matches('"').to_owned();
+    let seen = shown.headers["etag"]
+        .to_str()
+        .expect("text")
+        .trim_matches('"')
+        .to_owned();
     let edit = |content: &str| json!({"content": content, "expected_sha256": seen});
     let saved = rig.put(&file, &edit("# Mine\n")).await.ok();
-    assert_eq!((&saved["path"], &saved["size"]), (&json!(REPORT), &json!(7)));
-    assert_eq!(rig.put(&file, &edit("# Lost\n")).await.refusal(412), "Artifact changed since it was opened");
+    assert_eq!(
+        (&saved["path"], &saved["size"]),
+        (&json!(REPORT), &json!(7))
+    );
+    assert_eq!(
+        rig.put(&file, &edit("# Lost\n")).await.refusal(412),
+        "Artifact changed since it was opened"
+    );
     let read = json!({"description": "read", "path": REPORT});
-    rig.run(&run.thread, &crate::rig::body(&format!("Read it [[tool:read_file {read}]] then say Read."))).await;
+    rig.run(
+        &run.thread,
+        &crate::rig::body(&format!("Read it [[tool:read_file {read}]] then say Read.")),
+    )
+    .await;
     let told = rig.talk(&run.thread).await;
-    assert!(told.iter().any(|(who, words)| who == "tool" && words.contains("# Mine")), "the agent reads what was saved: {told:?}");
+    assert!(
+        told.iter()
+            .any(|(who, words)| who == "tool" && words.contains("# Mine")),
+        "the agent reads what was saved: {told:?}"
+    );
 
-    assert_eq!(rig.delete(&format!("/api/threads/{}", run.thread)).await.status, 200);
-    assert_eq!(rig.get(&file).await.refusal(404), format!("Thread {} not found", run.thread));
+    assert_eq!(
+        rig.delete(&format!("/api/threads/{}", run.thread))
+            .await
+            .status,
+        200
+    );
+    assert_eq!(
+        rig.get(&file).await.refusal(404),
+        format!("Thread {} not found", run.thread)
+    );
 }
 
 #[tokio::test]
@@ -40,15 +75,44 @@ async fn an_upload_before_the_first_message_is_there_for_the_agent() {
     let thread = "0c7e1f7a-6a0b-4a4e-8d61-1f2e3d4c5b6a";
     let form = "--X\r\ncontent-disposition: form-data; name=\"files\"; filename=\"a b.txt\"\r\n\r\nmy notes\r\n--X--\r\n";
     let request = rig.request(Method::POST, &format!("/api/threads/{thread}/uploads"));
-    let uploaded = Answer::of(request.header("content-type", "multipart/form-data; boundary=X").body(form)).await.ok();
+    let uploaded = Answer::of(
+        request
+            .header("content-type", "multipart/form-data; boundary=X")
+            .body(form),
+    )
+    .await
+    .ok();
     let file = &uploaded["files"][0];
-    assert_eq!((&file["size"], &file["virtual_path"]), (&json!(8), &json!("/mnt/user-data/uploads/a b.txt")));
-    rig.post("/api/threads", &json!({"thread_id": thread})).await.ok();
+    assert_eq!(
+        (&file["size"], &file["virtual_path"]),
+        (&json!(8), &json!("/mnt/user-data/uploads/a b.txt"))
+    );
+    rig.post("/api/threads", &json!({"thread_id": thread}))
+        .await
+        .ok();
     assert_eq!(rig.get(text(&file["artifact_url"])).await.text, "my notes");
     let read = json!({"description": "read", "path": "/mnt/user-data/uploads/a b.txt"});
-    rig.run(thread, &crate::rig::body(&format!("Read it [[tool:read_file {read}]] then say Read."))).await;
+    rig.run(
+        thread,
+        &crate::rig::body(&format!("Read it [[tool:read_file {read}]] then say Read.")),
+    )
+    .await;
     let told = rig.talk(thread).await;
-    assert!(told.iter().any(|(who, words)| who == "tool" && words.contains("my notes")), "{told:?}");
-    assert_eq!(rig.delete(&format!("/api/threads/{thread}/uploads/a%20b.txt")).await.ok()["success"], true);
-    assert_eq!(rig.get(&format!("/api/threads/{thread}/uploads/list")).await.ok(), json!({"count": 0, "files": []}));
+    assert!(
+        told.iter()
+            .any(|(who, words)| who == "tool" && words.contains("my notes")),
+        "{told:?}"
+    );
+    assert_eq!(
+        rig.delete(&format!("/api/threads/{thread}/uploads/a%20b.txt"))
+            .await
+            .ok()["success"],
+        true
+    );
+    assert_eq!(
+        rig.get(&format!("/api/threads/{thread}/uploads/list"))
+            .await
+            .ok(),
+        json!({"count": 0, "files": []})
+    );
 }

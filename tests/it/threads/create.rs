@@ -7,14 +7,21 @@ use crate::rig::{Rig, text};
 #[tokio::test]
 async fn a_new_thread_is_idle_and_empty() {
     let rig = Rig::start().await;
-    let thread = rig.post("/api/threads", &json!({"metadata": {"label": "a"}})).await.ok();
+    let thread = rig
+        .post("/api/threads", &json!({"metadata": {"label": "a"}}))
+        .await
+        .ok();
     assert!((1..=64).contains(&text(&thread["thread_id"]).len()));
     assert_eq!(thread["status"], "idle");
     assert_eq!(thread["metadata"], json!({"label": "a"}));
     assert_eq!(thread["values"], json!({}));
     assert_eq!(thread["interrupts"], json!({}));
     for time in ["created_at", "updated_at"] {
-        assert!(text(&thread[time]).ends_with("+00:00"), "{time}: {}", thread[time]);
+        assert!(
+            text(&thread[time]).ends_with("+00:00"),
+            "{time}: {}",
+            thread[time]
+        );
     }
 }
 
@@ -22,9 +29,21 @@ async fn a_new_thread_is_idle_and_empty() {
 async fn creating_a_thread_twice_gives_the_first_one_back() {
     let rig = Rig::start().await;
     let id = "7a0d2b6e-0f04-4a4b-9d0c-3a1f0c6d1e11";
-    let first = rig.post("/api/threads", &json!({"thread_id": id, "metadata": {"turn": 1}})).await.ok();
+    let first = rig
+        .post(
+            "/api/threads",
+            &json!({"thread_id": id, "metadata": {"turn": 1}}),
+        )
+        .await
+        .ok();
     assert_eq!(first["thread_id"], id);
-    let second = rig.post("/api/threads", &json!({"thread_id": id, "metadata": {"turn": 2}})).await.ok();
+    let second = rig
+        .post(
+            "/api/threads",
+            &json!({"thread_id": id, "metadata": {"turn": 2}}),
+        )
+        .await
+        .ok();
     assert_eq!(second["metadata"], json!({"turn": 1}));
     assert_eq!(second["created_at"], first["created_at"]);
 }
@@ -36,7 +55,10 @@ async fn keys_of_other_servers_and_claims_of_ownership_are_dropped() {
         "if_exists": "do_nothing", "ttl": 5, "supersteps": [],
         "metadata": {"owner_id": "root", "user_id": "root", "kept": true},
     });
-    assert_eq!(rig.post("/api/threads", &body).await.ok()["metadata"], json!({"kept": true}));
+    assert_eq!(
+        rig.post("/api/threads", &body).await.ok()["metadata"],
+        json!({"kept": true})
+    );
 }
 
 #[tokio::test]
@@ -53,12 +75,20 @@ async fn an_id_outside_the_alphabet_is_refused_with_its_place() {
     let rig = Rig::start().await;
     let long = "x".repeat(65);
     for id in ["", "a b", "a/b", "../etc", "ü", "a\u{0}b", "a.b", &long] {
-        let detail = rig.post("/api/threads", &json!({"thread_id": id})).await.refusal(422);
+        let detail = rig
+            .post("/api/threads", &json!({"thread_id": id}))
+            .await
+            .refusal(422);
         assert_eq!(detail[0]["type"], "string_pattern_mismatch", "{id:?}");
         assert_eq!(detail[0]["loc"], json!(["body", "thread_id"]), "{id:?}");
     }
     for id in [json!(5), json!(["a"]), json!({})] {
-        rig.post("/api/threads", &json!({"thread_id": id})).await.refusal(422);
+        rig.post("/api/threads", &json!({"thread_id": id}))
+            .await
+            .refusal(422);
     }
-    assert_eq!(rig.post("/api/threads/search", &json!({})).await.ok(), json!([]));
+    assert_eq!(
+        rig.post("/api/threads/search", &json!({})).await.ok(),
+        json!([])
+    );
 }

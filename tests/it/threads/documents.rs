@@ -23,8 +23,12 @@ fn pdf(line: &str) -> String {
     }
     let table = file.len();
     file.push_str("xref\n0 6\n0000000000 65535 f \n");
-    places.iter().for_each(|place| file.push_str(&format!("{place:010} 00000 n \n")));
-    file.push_str(&format!("trailer\n<< /Size 6 /Root 1 0 R >>\nstartxref\n{table}\n%%EOF\n"));
+    places
+        .iter()
+        .for_each(|place| file.push_str(&format!("{place:010} 00000 n \n")));
+    file.push_str(&format!(
+        "trailer\n<< /Size 6 /Root 1 0 R >>\nstartxref\n{table}\n%%EOF\n"
+    ));
     file
 }
 
@@ -34,49 +38,104 @@ async fn upload(rig: &Rig, thread: &str, files: &[(&str, &str)]) -> Value {
         .map(|(name, content)| format!("--X\r\ncontent-disposition: form-data; name=\"files\"; filename=\"{name}\"\r\n\r\n{content}\r\n"));
     let form = format!("{}--X--\r\n", parts.collect::<String>());
     let request = rig.request(Method::POST, &format!("/api/threads/{thread}/uploads"));
-    Answer::of(request.header("content-type", "multipart/form-data; boundary=X").body(form)).await.ok()
+    Answer::of(
+        request
+            .header("content-type", "multipart/form-data; boundary=X")
+            .body(form),
+    )
+    .await
+    .ok()
 }
 
 #[tokio::test]
 async fn a_document_becomes_markdown_that_the_agent_is_told_of() {
     let rig = Rig::with("uploads: {auto_convert_documents: true}").await;
     let thread = rig.thread().await;
-    let uploaded = upload(&rig, &thread, &[("plan.pdf", &pdf("Deer live in woods")), ("note.txt", "x")]).await;
+    let uploaded = upload(
+        &rig,
+        &thread,
+        &[("plan.pdf", &pdf("Deer live in woods")), ("note.txt", "x")],
+    )
+    .await;
     let file = &uploaded["files"][0];
     let markdown = "/mnt/user-data/uploads/plan.md";
-    assert_eq!((&file["markdown_file"], &file["markdown_virtual_path"]), (&json!("plan.md"), &json!(markdown)), "{}", rig.gateway.logs());
-    assert!(rig.get(text(&file["markdown_artifact_url"])).await.text.contains("Deer live in woods"));
+    assert_eq!(
+        (&file["markdown_file"], &file["markdown_virtual_path"]),
+        (&json!("plan.md"), &json!(markdown)),
+        "{}",
+        rig.gateway.logs()
+    );
+    assert!(
+        rig.get(text(&file["markdown_artifact_url"]))
+            .await
+            .text
+            .contains("Deer live in woods")
+    );
     assert_eq!(uploaded["files"][1]["markdown_file"], Value::Null);
     let mut said = body("Look at it, then say done");
-    said["input"]["messages"][0]["additional_kwargs"]["files"] = json!([{"filename": "plan.pdf", "size": 1}]);
+    said["input"]["messages"][0]["additional_kwargs"]["files"] =
+        json!([{"filename": "plan.pdf", "size": 1}]);
     rig.run(&thread, &said).await;
     let told = words(&rig.values(&thread).await["messages"][0]);
-    assert!(told.contains("Markdown: /mnt/user-data/uploads/plan.md") && told.contains("Deer live in woods"), "{told}");
+    assert!(
+        told.contains("Markdown: /mnt/user-data/uploads/plan.md")
+            && told.contains("Deer live in woods"),
+        "{told}"
+    );
     // Made anew with its document, and gone with it.
     let again = upload(&rig, &thread, &[("plan.pdf", &pdf("Elk do so too"))]).await;
-    assert!(rig.get(text(&again["files"][0]["markdown_artifact_url"])).await.text.contains("Elk do so too"));
-    rig.delete(&format!("/api/threads/{thread}/uploads/plan.pdf")).await.ok();
-    assert_eq!(rig.get(&format!("/api/threads/{thread}/uploads/list")).await.ok()["count"], 1);
+    assert!(
+        rig.get(text(&again["files"][0]["markdown_artifact_url"]))
+            .await
+            .text
+            .contains("Elk do so too")
+    );
+    rig.delete(&format!("/api/threads/{thread}/uploads/plan.pdf"))
+        .await
+        .ok();
+    assert_eq!(
+        rig.get(&format!("/api/threads/{thread}/uploads/list"))
+            .await
+            .ok()["count"],
+        1
+    );
 }
 
 #[tokio::test]
 async fn a_document_that_cannot_be_read_is_uploaded_all_the_same() {
     let rig = Rig::with("uploads: {auto_convert_documents: true}").await;
     let thread = rig.thread().await;
-    let hostile =
-        [("a.pdf", "no pdf"), ("b.docx", "PK\u{3}\u{4}"), ("c.xls", ""), ("d.pptx", "<xml>"), ("mine.pdf", "%PDF"), ("mine.md", "my own")];
+    let hostile = [
+        ("a.pdf", "no pdf"),
+        ("b.docx", "PK\u{3}\u{4}"),
+        ("c.xls", ""),
+        ("d.pptx", "<xml>"),
+        ("mine.pdf", "%PDF"),
+        ("mine.md", "my own"),
+    ];
     let uploaded = upload(&rig, &thread, &hostile).await;
-    assert_eq!(uploaded["files"].as_array().map(Vec::len), Some(hostile.len()), "{uploaded}");
+    assert_eq!(
+        uploaded["files"].as_array().map(Vec::len),
+        Some(hostile.len()),
+        "{uploaded}"
+    );
     for (at, (_, content)) in hostile.iter().enumerate() {
         let file = &uploaded["files"][at];
-        assert_eq!((&file["size"], &file["markdown_file"]), (&json!(content.len()), &Value::Null), "{file}");
+        assert_eq!(
+            (&file["size"], &file["markdown_file"]),
+            (&json!(content.len()), &Value::Null),
+            "{file}"
+        );
     }
     // A file of the user's own is never replaced by a text that was made.
     upload(&rig, &thread, &[("mine.pdf", &pdf("other"))]).await;
     let later = upload(&rig, &thread, &[("late.md", "my own")]).await;
     let beside = upload(&rig, &thread, &[("late.pdf", &pdf("other"))]).await;
     assert_eq!(beside["files"][0]["markdown_file"], "late.pdf.md");
-    assert_eq!(rig.get(text(&later["files"][0]["artifact_url"])).await.text, "my own");
+    assert_eq!(
+        rig.get(text(&later["files"][0]["artifact_url"])).await.text,
+        "my own"
+    );
 }
 
 #[tokio::test]

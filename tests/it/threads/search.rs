@@ -8,13 +8,25 @@ const SEARCH: &str = "/api/threads/search";
 
 async fn ids(rig: &Rig, query: Value) -> Vec<String> {
     let found = rig.post(SEARCH, &query).await.ok();
-    list(&found).iter().map(|thread| text(&thread["thread_id"]).to_owned()).collect()
+    list(&found)
+        .iter()
+        .map(|thread| text(&thread["thread_id"]).to_owned())
+        .collect()
 }
 
 /// Three threads, oldest first, one metadata value each.
 async fn three(rig: &Rig) -> Vec<String> {
-    for (id, value) in [("one", json!(1)), ("two", json!(true)), ("three", json!("1"))] {
-        rig.post("/api/threads", &json!({"thread_id": id, "metadata": {"mark": value}})).await.ok();
+    for (id, value) in [
+        ("one", json!(1)),
+        ("two", json!(true)),
+        ("three", json!("1")),
+    ] {
+        rig.post(
+            "/api/threads",
+            &json!({"thread_id": id, "metadata": {"mark": value}}),
+        )
+        .await
+        .ok();
     }
     ["one", "two", "three"].map(str::to_owned).to_vec()
 }
@@ -33,7 +45,12 @@ async fn the_newest_comes_first_and_pages_do_not_overlap() {
 async fn pinned_threads_come_before_all_others() {
     let rig = Rig::start().await;
     three(&rig).await;
-    rig.patch("/api/threads/one", &json!({"metadata": {"deerflow_pinned": true}})).await.ok();
+    rig.patch(
+        "/api/threads/one",
+        &json!({"metadata": {"deerflow_pinned": true}}),
+    )
+    .await
+    .ok();
     assert_eq!(ids(&rig, json!({})).await, ["one", "three", "two"]);
 }
 
@@ -42,10 +59,22 @@ async fn metadata_is_matched_with_its_type() {
     let rig = Rig::start().await;
     three(&rig).await;
     assert_eq!(ids(&rig, json!({"metadata": {"mark": 1}})).await, ["one"]);
-    assert_eq!(ids(&rig, json!({"metadata": {"mark": true}})).await, ["two"]);
-    assert_eq!(ids(&rig, json!({"metadata": {"mark": "1"}})).await, ["three"]);
-    assert_eq!(ids(&rig, json!({"metadata": {"mark": null}})).await, [""; 0]);
-    assert_eq!(ids(&rig, json!({"metadata": {"other": null}})).await, [""; 0]);
+    assert_eq!(
+        ids(&rig, json!({"metadata": {"mark": true}})).await,
+        ["two"]
+    );
+    assert_eq!(
+        ids(&rig, json!({"metadata": {"mark": "1"}})).await,
+        ["three"]
+    );
+    assert_eq!(
+        ids(&rig, json!({"metadata": {"mark": null}})).await,
+        [""; 0]
+    );
+    assert_eq!(
+        ids(&rig, json!({"metadata": {"other": null}})).await,
+        [""; 0]
+    );
 }
 
 #[tokio::test]

@@ -17,7 +17,10 @@ const PORT: &str = "8080/tcp";
 
 pub(super) fn router(state: Arc<State>) -> Router {
     Router::new()
-        .route("/version", get(|| async { Json(json!({"Version": "27.0"})) }))
+        .route(
+            "/version",
+            get(|| async { Json(json!({"Version": "27.0"})) }),
+        )
         .route("/images/create", post(fetch))
         .route("/containers/json", get(list))
         .route("/containers/create", post(create))
@@ -28,7 +31,11 @@ pub(super) fn router(state: Arc<State>) -> Router {
 }
 
 fn refuse(status: u16, message: &str) -> Response {
-    (StatusCode::from_u16(status).expect("a status"), Json(json!({"message": message}))).into_response()
+    (
+        StatusCode::from_u16(status).expect("a status"),
+        Json(json!({"message": message})),
+    )
+        .into_response()
 }
 
 async fn fetch(Shared(state): Shared<Arc<State>>) -> Response {
@@ -40,7 +47,11 @@ async fn fetch(Shared(state): Shared<Arc<State>>) -> Response {
     "{\"status\":\"Pulling\"}\n".into_response()
 }
 
-async fn create(Shared(state): Shared<Arc<State>>, Query(query): Query<Value>, Json(body): Json<Value>) -> Response {
+async fn create(
+    Shared(state): Shared<Arc<State>>,
+    Query(query): Query<Value>,
+    Json(body): Json<Value>,
+) -> Response {
     state.note("create");
     if matches!(state.manner(), Manner::NoImage | Manner::NoImageAnywhere) {
         return refuse(404, "No such image");
@@ -56,11 +67,22 @@ async fn create(Shared(state): Shared<Arc<State>>, Query(query): Query<Value>, J
 
 async fn start(Shared(state): Shared<Arc<State>>, Path(name): Path<String>) -> Response {
     state.note("start");
-    let Some(body) = state.order(&name) else { return refuse(404, "No such container") };
-    let port = body["HostConfig"]["PortBindings"][PORT][0]["HostPort"].as_str().and_then(|port| port.parse().ok()).unwrap_or(0);
-    let mounts = body["HostConfig"]["Mounts"].as_array().cloned().unwrap_or_default();
+    let Some(body) = state.order(&name) else {
+        return refuse(404, "No such container");
+    };
+    let port = body["HostConfig"]["PortBindings"][PORT][0]["HostPort"]
+        .as_str()
+        .and_then(|port| port.parse().ok())
+        .unwrap_or(0);
+    let mounts = body["HostConfig"]["Mounts"]
+        .as_array()
+        .cloned()
+        .unwrap_or_default();
     let text = |mount: &Value, key: &str| mount[key].as_str().unwrap_or_default().to_owned();
-    let mounts = mounts.iter().map(|mount| (text(mount, "Target"), text(mount, "Source"))).collect();
+    let mounts = mounts
+        .iter()
+        .map(|mount| (text(mount, "Target"), text(mount, "Source")))
+        .collect();
     let Ok(server) = LocalServer::start(inside::router(state.clone(), mounts), port).await else {
         return refuse(500, "Bind failed: port is already allocated");
     };
@@ -72,8 +94,12 @@ async fn start(Shared(state): Shared<Arc<State>>, Path(name): Path<String>) -> R
 
 async fn inspect(Shared(state): Shared<Arc<State>>, Path(name): Path<String>) -> Response {
     let containers = state.containers.lock();
-    let Some(container) = containers.get(&name) else { return refuse(404, "No such container") };
-    let bound = container.server.as_ref().map(|server| json!([{"HostIp": "127.0.0.1", "HostPort": server.address().port().to_string()}]));
+    let Some(container) = containers.get(&name) else {
+        return refuse(404, "No such container");
+    };
+    let bound = container.server.as_ref().map(
+        |server| json!([{"HostIp": "127.0.0.1", "HostPort": server.address().port().to_string()}]),
+    );
     Json(json!({
         "State": {"Running": container.server.is_some()},
         "Config": {"Labels": container.body["Labels"]},
@@ -83,11 +109,23 @@ async fn inspect(Shared(state): Shared<Arc<State>>, Path(name): Path<String>) ->
 }
 
 async fn list(Shared(state): Shared<Arc<State>>, Query(query): Query<Value>) -> Json<Value> {
-    let filters: Value = query["filters"].as_str().and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
-    let (label, value) = filters["label"][0].as_str().and_then(|label| label.split_once('=')).unwrap_or_default();
+    let filters: Value = query["filters"]
+        .as_str()
+        .and_then(|text| serde_json::from_str(text).ok())
+        .unwrap_or_default();
+    let (label, value) = filters["label"][0]
+        .as_str()
+        .and_then(|label| label.split_once('='))
+        .unwrap_or_default();
     let containers = state.containers.lock();
-    let found = containers.iter().filter(|(_, container)| container.body["Labels"][label] == value);
-    Json(found.map(|(name, _)| json!({"Names": [format!("/{name}")]})).collect())
+    let found = containers
+        .iter()
+        .filter(|(_, container)| container.body["Labels"][label] == value);
+    Json(
+        found
+            .map(|(name, _)| json!({"Names": [format!("/{name}")]}))
+            .collect(),
+    )
 }
 
 async fn remove(Shared(state): Shared<Arc<State>>, Path(name): Path<String>) -> Response {

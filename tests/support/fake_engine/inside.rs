@@ -28,25 +28,47 @@ pub(super) fn router(engine: Arc<State>, mounts: Mounts) -> Router {
         .route("/v1/sandbox", get(look))
         .route("/v1/file/write", post(write))
         .route("/v1/bash/exec", post(bash))
-        .route("/v1/shell/sessions/create", post(|| async { Json(json!({"success": true})) }))
-        .route("/v1/shell/sessions/{id}", delete(|| async { Json(json!({"success": true})) }))
+        .route(
+            "/v1/shell/sessions/create",
+            post(|| async { Json(json!({"success": true})) }),
+        )
+        .route(
+            "/v1/shell/sessions/{id}",
+            delete(|| async { Json(json!({"success": true})) }),
+        )
         .route("/v1/shell/exec", post(shell))
-        .with_state(Inside { engine, mounts: Arc::new(mounts) })
+        .with_state(Inside {
+            engine,
+            mounts: Arc::new(mounts),
+        })
 }
 
 impl Inside {
     /// A text with this machine's folders in place of the container's.
     fn outside(&self, text: &str) -> String {
         let scratch = self.engine.scratch.path().display().to_string();
-        self.mounts.iter().fold(text.replace("/tmp/", &format!("{scratch}/")), |text, (target, source)| text.replace(target, source))
+        self.mounts.iter().fold(
+            text.replace("/tmp/", &format!("{scratch}/")),
+            |text, (target, source)| text.replace(target, source),
+        )
     }
 
     /// As the real one it does not end a command whose caller has gone.
     async fn run(&self, body: &Value) -> (Option<i32>, String, String) {
         let command = self.outside(body["command"].as_str().unwrap_or_default());
-        let ran = Command::new("/bin/bash").arg("-c").arg(command).env_clear().env("PATH", "/usr/bin:/bin").output().await;
+        let ran = Command::new("/bin/bash")
+            .arg("-c")
+            .arg(command)
+            .env_clear()
+            .env("PATH", "/usr/bin:/bin")
+            .output()
+            .await;
         let ran = ran.expect("a shell");
-        (ran.status.code(), String::from_utf8_lossy(&ran.stdout).into_owned(), String::from_utf8_lossy(&ran.stderr).into_owned())
+        (
+            ran.status.code(),
+            String::from_utf8_lossy(&ran.stdout).into_owned(),
+            String::from_utf8_lossy(&ran.stderr).into_owned(),
+        )
     }
 }
 
@@ -68,17 +90,27 @@ async fn write(Shared(inside): Shared<Inside>, Json(body): Json<Value>) -> Respo
 }
 
 async fn bash(Shared(inside): Shared<Inside>, Json(body): Json<Value>) -> Response {
-    let is_launch = body["command"].as_str().is_some_and(|command| command.starts_with("bash /tmp/deerflow-"));
+    let is_launch = body["command"]
+        .as_str()
+        .is_some_and(|command| command.starts_with("bash /tmp/deerflow-"));
     match inside.engine.manner() {
         Manner::Old => StatusCode::NOT_FOUND.into_response(),
-        Manner::Failing if is_launch => (StatusCode::INTERNAL_SERVER_ERROR, "out of order").into_response(),
+        Manner::Failing if is_launch => {
+            (StatusCode::INTERNAL_SERVER_ERROR, "out of order").into_response()
+        }
         Manner::Garbage if is_launch => Json(json!({"data": {"stdout": "hello"}})).into_response(),
         Manner::Endless if is_launch => {
             let piece = Bytes::from(vec![b' '; 1 << 20]);
-            Body::from_stream(futures_util::stream::repeat_with(move || Ok::<_, std::io::Error>(piece.clone()))).into_response()
+            Body::from_stream(futures_util::stream::repeat_with(move || {
+                Ok::<_, std::io::Error>(piece.clone())
+            }))
+            .into_response()
         }
         Manner::BreakingOff if is_launch => {
-            let broken = futures_util::stream::iter([Ok(Bytes::from_static(b"{\"data\":")), Err(std::io::Error::other("gone"))]);
+            let broken = futures_util::stream::iter([
+                Ok(Bytes::from_static(b"{\"data\":")),
+                Err(std::io::Error::other("gone")),
+            ]);
             Body::from_stream(broken).into_response()
         }
         _ => {
@@ -90,6 +122,12 @@ async fn bash(Shared(inside): Shared<Inside>, Json(body): Json<Value>) -> Respon
 
 async fn shell(Shared(inside): Shared<Inside>, Json(body): Json<Value>) -> Json<Value> {
     let (code, out, err) = inside.run(&body).await;
-    let shown = format!("$ {}\n{out}{err}$ ", body["command"].as_str().unwrap_or_default()).replace('\n', "\r\n");
-    Json(json!({"success": true, "data": {"status": "completed", "output": shown, "exit_code": code}}))
+    let shown = format!(
+        "$ {}\n{out}{err}$ ",
+        body["command"].as_str().unwrap_or_default()
+    )
+    .replace('\n', "\r\n");
+    Json(
+        json!({"success": true, "data": {"status": "completed", "output": shown, "exit_code": code}}),
+    )
 }

@@ -75,7 +75,13 @@ struct Container {
 impl State {
     fn new(manner: Manner, key: Option<&'static str>) -> io::Result<Arc<Self>> {
         let scratch = tempfile::tempdir()?;
-        Ok(Arc::new(Self { manner: Mutex::new(manner), containers: Mutex::default(), calls: Mutex::default(), key, scratch }))
+        Ok(Arc::new(Self {
+            manner: Mutex::new(manner),
+            containers: Mutex::default(),
+            calls: Mutex::default(),
+            key,
+            scratch,
+        }))
     }
 
     /// How it behaves.
@@ -95,7 +101,10 @@ impl State {
 
     /// What a container was ordered with.
     pub fn order(&self, name: &str) -> Option<Value> {
-        self.containers.lock().get(name).map(|container| container.body.clone())
+        self.containers
+            .lock()
+            .get(name)
+            .map(|container| container.body.clone())
     }
 
     /// Ends a container as if it had died.
@@ -105,12 +114,22 @@ impl State {
 
     /// Puts something under a name that nobody ordered.
     pub fn squat(&self, name: &str) {
-        self.containers.lock().insert(name.to_owned(), Container { body: Value::Null, server: None });
+        self.containers.lock().insert(
+            name.to_owned(),
+            Container {
+                body: Value::Null,
+                server: None,
+            },
+        );
     }
 
     /// How often something was asked for.
     pub fn count(&self, call: &str) -> usize {
-        self.calls.lock().iter().filter(|made| *made == call).count()
+        self.calls
+            .lock()
+            .iter()
+            .filter(|made| *made == call)
+            .count()
     }
 
     fn note(&self, call: &str) {
@@ -135,7 +154,12 @@ impl FakeEngine {
                 tracing::warn!(%error, "the engine stopped");
             }
         });
-        Ok(Self { socket, state, _folder: folder, _serving: serving })
+        Ok(Self {
+            socket,
+            state,
+            _folder: folder,
+            _serving: serving,
+        })
     }
 }
 
@@ -143,7 +167,11 @@ impl FakeEngine {
 ///
 /// # Errors
 /// When no port can be had.
-pub async fn provisioner(manner: Manner, key: &'static str, home: &Path) -> io::Result<(LocalServer, Arc<State>)> {
+pub async fn provisioner(
+    manner: Manner,
+    key: &'static str,
+    home: &Path,
+) -> io::Result<(LocalServer, Arc<State>)> {
     let state = State::new(manner, Some(key))?;
     let server = LocalServer::start(provisioner::router(state.clone(), home.to_owned()), 0).await?;
     Ok((server, state))

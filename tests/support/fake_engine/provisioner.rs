@@ -26,25 +26,43 @@ pub(super) fn router(state: Arc<State>, home: PathBuf) -> Router {
 }
 
 async fn with_key(Shared(state): Shared<Arc<State>>, request: Request, next: Next) -> Response {
-    let key = request.headers().get("x-api-key").and_then(|key| key.to_str().ok());
-    if key == state.key { next.run(request).await } else { StatusCode::UNAUTHORIZED.into_response() }
+    let key = request
+        .headers()
+        .get("x-api-key")
+        .and_then(|key| key.to_str().ok());
+    if key == state.key {
+        next.run(request).await
+    } else {
+        StatusCode::UNAUTHORIZED.into_response()
+    }
 }
 
 fn shown(id: &str, container: &Container) -> Json<Value> {
-    let url = container.server.as_ref().map(|server| format!("http://{}", server.address()));
+    let url = container
+        .server
+        .as_ref()
+        .map(|server| format!("http://{}", server.address()));
     Json(json!({"sandbox_id": id, "sandbox_url": url, "status": "Running"}))
 }
 
 async fn create(Shared((state, home)): Shared<Known>, Json(body): Json<Value>) -> Response {
     state.note("create");
     let text = |key: &str| body[key].as_str().unwrap_or_default().to_owned();
-    let folder = home.join("users").join(text("user_id")).join("threads").join(text("thread_id")).join("user-data");
+    let folder = home
+        .join("users")
+        .join(text("user_id"))
+        .join("threads")
+        .join(text("thread_id"))
+        .join("user-data");
     let mounts = vec![("/mnt/user-data".to_owned(), folder.display().to_string())];
     let Ok(server) = LocalServer::start(inside::router(state.clone(), mounts), 0).await else {
         return StatusCode::INTERNAL_SERVER_ERROR.into_response();
     };
     let id = text("sandbox_id");
-    let container = Container { body, server: Some(server) };
+    let container = Container {
+        body,
+        server: Some(server),
+    };
     let answer = shown(&id, &container).into_response();
     state.containers.lock().insert(id, container);
     answer
@@ -62,5 +80,9 @@ async fn show(Shared((state, _)): Shared<Known>, Path(id): Path<String>) -> Resp
 
 async fn remove(Shared((state, _)): Shared<Known>, Path(id): Path<String>) -> StatusCode {
     state.note("remove");
-    if state.containers.lock().remove(&id).is_some() { StatusCode::OK } else { StatusCode::NOT_FOUND }
+    if state.containers.lock().remove(&id).is_some() {
+        StatusCode::OK
+    } else {
+        StatusCode::NOT_FOUND
+    }
 }

@@ -71,7 +71,10 @@ pub fn check(messages: &[Value]) -> Result<(), HistoryError> {
             "tool" => take_result(messages, at, &mut waiting)?,
             "system" | "developer" | "user" | "assistant" => all_answered(&waiting, at, role)?,
             _ => {
-                return Err(HistoryError::Role { at, role: role.to_owned() });
+                return Err(HistoryError::Role {
+                    at,
+                    role: role.to_owned(),
+                });
             }
         }
         if role == "assistant" {
@@ -85,7 +88,11 @@ fn all_answered(waiting: &[String], at: usize, role: &str) -> Result<(), History
     if waiting.is_empty() {
         return Ok(());
     }
-    Err(HistoryError::Unanswered { at, role: role.to_owned(), ids: waiting.to_vec() })
+    Err(HistoryError::Unanswered {
+        at,
+        role: role.to_owned(),
+        ids: waiting.to_vec(),
+    })
 }
 
 fn calls_made(message: &Value, at: usize) -> Result<Vec<String>, HistoryError> {
@@ -94,16 +101,25 @@ fn calls_made(message: &Value, at: usize) -> Result<Vec<String>, HistoryError> {
         let incomplete = |what| HistoryError::IncompleteCall { at, what };
         let id = text(&call["id"]).ok_or_else(|| incomplete("an id"))?;
         text(&call["function"]["name"]).ok_or_else(|| incomplete("a tool name"))?;
-        call["function"]["arguments"].as_str().ok_or_else(|| incomplete("an argument text"))?;
+        call["function"]["arguments"]
+            .as_str()
+            .ok_or_else(|| incomplete("an argument text"))?;
         if ids.iter().any(|other| other == id) {
-            return Err(HistoryError::TwinCalls { at, id: id.to_owned() });
+            return Err(HistoryError::TwinCalls {
+                at,
+                id: id.to_owned(),
+            });
         }
         ids.push(id.to_owned());
     }
     Ok(ids)
 }
 
-fn take_result(messages: &[Value], at: usize, waiting: &mut Vec<String>) -> Result<(), HistoryError> {
+fn take_result(
+    messages: &[Value],
+    at: usize,
+    waiting: &mut Vec<String>,
+) -> Result<(), HistoryError> {
     let id = text(&messages[at]["tool_call_id"]).ok_or(HistoryError::NamelessResult { at })?;
     if let Some(place) = waiting.iter().position(|call| call == id) {
         waiting.remove(place);
@@ -119,11 +135,17 @@ fn take_result(messages: &[Value], at: usize, waiting: &mut Vec<String>) -> Resu
     } else {
         "a call that was never made"
     };
-    Err(HistoryError::StrayResult { at, id: id.to_owned(), why })
+    Err(HistoryError::StrayResult {
+        at,
+        id: id.to_owned(),
+        why,
+    })
 }
 
 fn makes(message: &Value, id: &str) -> bool {
-    message["tool_calls"].as_array().is_some_and(|calls| calls.iter().any(|call| call["id"] == id))
+    message["tool_calls"]
+        .as_array()
+        .is_some_and(|calls| calls.iter().any(|call| call["id"] == id))
 }
 
 fn text(value: &Value) -> Option<&str> {

@@ -25,33 +25,79 @@ fn refusal(messages: &[Value]) -> String {
 #[test]
 fn paired_histories_pass_whatever_the_order_of_parallel_results() {
     let text = json!({"role": "assistant", "content": "done"});
-    let history = [user(), calls(&["a", "b"]), result("b"), result("a"), text, user(), calls(&["a"]), result("a")];
+    let history = [
+        user(),
+        calls(&["a", "b"]),
+        result("b"),
+        result("a"),
+        text,
+        user(),
+        calls(&["a"]),
+        result("a"),
+    ];
     assert_eq!(check(&history), Ok(()));
     assert_eq!(check(&[]), Ok(()));
 }
 
 #[test]
 fn unanswered_calls_are_refused_where_the_history_goes_on() {
-    assert_eq!(refusal(&[user(), calls(&["a", "b"]), result("a"), user()]), r#"messages[3]: user before the results of ["b"]"#);
-    assert_eq!(refusal(&[calls(&["a"]), calls(&["b"])]), r#"messages[1]: assistant before the results of ["a"]"#);
-    assert_eq!(refusal(&[user(), calls(&["a"])]), r#"messages[2]: end of history before the results of ["a"]"#);
+    assert_eq!(
+        refusal(&[user(), calls(&["a", "b"]), result("a"), user()]),
+        r#"messages[3]: user before the results of ["b"]"#
+    );
+    assert_eq!(
+        refusal(&[calls(&["a"]), calls(&["b"])]),
+        r#"messages[1]: assistant before the results of ["a"]"#
+    );
+    assert_eq!(
+        refusal(&[user(), calls(&["a"])]),
+        r#"messages[2]: end of history before the results of ["a"]"#
+    );
 }
 
 #[test]
 fn stray_results_are_refused_with_the_way_they_went_astray() {
-    assert_eq!(refusal(&[user(), result("a")]), r#"messages[1]: tool result for "a", a call that was never made"#);
-    assert_eq!(refusal(&[result("a"), calls(&["a"])]), r#"messages[0]: tool result for "a", before the call was made"#);
-    assert_eq!(refusal(&[calls(&["a"]), result("a"), result("a")]), r#"messages[2]: tool result for "a", which was answered already"#);
+    assert_eq!(
+        refusal(&[user(), result("a")]),
+        r#"messages[1]: tool result for "a", a call that was never made"#
+    );
+    assert_eq!(
+        refusal(&[result("a"), calls(&["a"])]),
+        r#"messages[0]: tool result for "a", before the call was made"#
+    );
+    assert_eq!(
+        refusal(&[calls(&["a"]), result("a"), result("a")]),
+        r#"messages[2]: tool result for "a", which was answered already"#
+    );
 }
 
 #[test]
 fn empty_ids_names_and_roles_are_refused() {
-    assert_eq!(refusal(&[calls(&[""])]), "messages[0]: tool call without an id");
-    assert_eq!(refusal(&[calls(&["a", "a"])]), r#"messages[0]: two tool calls with the id "a""#);
-    assert_eq!(refusal(&[json!({"role": "tool", "content": "x"})]), "messages[0]: tool result with an empty tool_call_id");
-    assert_eq!(refusal(&[json!({"content": "x"})]), r#"messages[0]: unknown role """#);
-    let nameless = json!({"role": "assistant", "tool_calls": [{"id": "a", "function": {"arguments": "{}"}}]});
-    assert_eq!(refusal(&[nameless]), "messages[0]: tool call without a tool name");
+    assert_eq!(
+        refusal(&[calls(&[""])]),
+        "messages[0]: tool call without an id"
+    );
+    assert_eq!(
+        refusal(&[calls(&["a", "a"])]),
+        r#"messages[0]: two tool calls with the id "a""#
+    );
+    assert_eq!(
+        refusal(&[json!({"role": "tool", "content": "x"})]),
+        "messages[0]: tool result with an empty tool_call_id"
+    );
+    assert_eq!(
+        refusal(&[json!({"content": "x"})]),
+        r#"messages[0]: unknown role """#
+    );
+    let nameless =
+        json!({"role": "assistant", "tool_calls": [{"id": "a", "function": {"arguments": "{}"}}]});
+    assert_eq!(
+        refusal(&[nameless]),
+        "messages[0]: tool call without a tool name"
+    );
     let parsed = json!({"role": "assistant", "tool_calls": [{"id": "a", "function": {"name": "x", "arguments": {}}}]});
-    assert_eq!(refusal(&[parsed]), "messages[0]: tool call without an argument text");
+    assert_eq!(
+        refusal(&[parsed]),
+        "messages[0]: tool call without an argument text"
+    );
 }

@@ -90,9 +90,17 @@ impl ScriptedOpenAi {
     /// # Errors
     /// When the port cannot be bound.
     pub async fn start(options: Options) -> io::Result<Self> {
-        let model = Arc::new(Model { strict: options.strict, memory: Mutex::default(), released: watch::Sender::default() });
+        let model = Arc::new(Model {
+            strict: options.strict,
+            memory: Mutex::default(),
+            released: watch::Sender::default(),
+        });
         let server = LocalServer::start(router(Arc::clone(&model)), options.port).await?;
-        Ok(Self { base_url: format!("http://{}/v1", server.address()), server, model })
+        Ok(Self {
+            base_url: format!("http://{}/v1", server.address()),
+            server,
+            model,
+        })
     }
 
     /// Where it listens.
@@ -157,8 +165,16 @@ impl Model {
         };
         let cue = request.cue();
         let refused_key = refused_with(authorization);
-        let refusal = if self.strict { history::check(&request.messages).err() } else { None };
-        self.remember(request.record(&cue, authorization, refusal.as_ref().map(ToString::to_string)));
+        let refusal = if self.strict {
+            history::check(&request.messages).err()
+        } else {
+            None
+        };
+        self.remember(request.record(
+            &cue,
+            authorization,
+            refusal.as_ref().map(ToString::to_string),
+        ));
         if let Some(refusal) = refusal {
             return Turn::failure(400, &refusal.to_string());
         }
@@ -168,7 +184,10 @@ impl Model {
         match Script::parse(&cue.text) {
             Ok(script) => Turn::compose(&request, &cue, &script, || {
                 let tries = self.count_try(&cue.text, request.messages.len());
-                script.failure.and_then(|failure| failure.times).is_none_or(|times| tries <= times)
+                script
+                    .failure
+                    .and_then(|failure| failure.times)
+                    .is_none_or(|times| tries <= times)
             }),
             Err(error) => Turn::failure(400, &error.to_string()),
         }
@@ -203,7 +222,11 @@ impl Model {
 /// The status that a key asks for by its name.
 fn refused_with(authorization: &str) -> Option<u16> {
     let (_, named) = authorization.split_once("refused-")?;
-    named.get(..3)?.parse().ok().filter(|status| (400..600).contains(status))
+    named
+        .get(..3)?
+        .parse()
+        .ok()
+        .filter(|status| (400..600).contains(status))
 }
 
 fn router(model: Arc<Model>) -> Router {
@@ -222,15 +245,30 @@ fn router(model: Arc<Model>) -> Router {
 }
 
 async fn chat(State(model): State<Arc<Model>>, headers: HeaderMap, body: Bytes) -> Response {
-    let authorization = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let authorization = headers
+        .get(header::AUTHORIZATION)
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or_default();
     let turn = model.answer(&body, authorization);
     tokio::time::sleep(turn.delay).await;
-    let mut response = Response::new(Body::from_stream(turn::play(turn.beats, model.released.subscribe())));
-    *response.status_mut() = StatusCode::from_u16(turn.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    let kind = if turn.events { "text/event-stream" } else { "application/json" };
-    response.headers_mut().insert(header::CONTENT_TYPE, header::HeaderValue::from_static(kind));
+    let mut response = Response::new(Body::from_stream(turn::play(
+        turn.beats,
+        model.released.subscribe(),
+    )));
+    *response.status_mut() =
+        StatusCode::from_u16(turn.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let kind = if turn.events {
+        "text/event-stream"
+    } else {
+        "application/json"
+    };
+    response
+        .headers_mut()
+        .insert(header::CONTENT_TYPE, header::HeaderValue::from_static(kind));
     if let Some(seconds) = turn.retry_after {
-        response.headers_mut().insert(header::RETRY_AFTER, seconds.into());
+        response
+            .headers_mut()
+            .insert(header::RETRY_AFTER, seconds.into());
     }
     response
 }
@@ -255,7 +293,10 @@ struct ReleaseQuery {
     to: Option<usize>,
 }
 
-async fn release(State(model): State<Arc<Model>>, Query(ReleaseQuery { word, to }): Query<ReleaseQuery>) -> Json<Value> {
+async fn release(
+    State(model): State<Arc<Model>>,
+    Query(ReleaseQuery { word, to }): Query<ReleaseQuery>,
+) -> Json<Value> {
     model.release(word, to);
     Json(json!({}))
 }

@@ -71,33 +71,58 @@ impl ChatRequest {
             cue.get_or_insert((at, text));
         }
         let Some((at, text)) = cue else {
-            return Cue { text: String::new(), step: 0 };
+            return Cue {
+                text: String::new(),
+                step: 0,
+            };
         };
-        let step = self.messages[at..].iter().filter(|message| message["role"] == "assistant").count();
+        let step = self.messages[at..]
+            .iter()
+            .filter(|message| message["role"] == "assistant")
+            .count();
         Cue { text, step }
     }
 
     /// Names of the tools the model may call.
     pub(super) fn offered_tools(&self) -> BTreeSet<&str> {
         let tools = self.parameters.get("tools").and_then(Value::as_array);
-        tools.into_iter().flatten().filter_map(|tool| tool["function"]["name"].as_str()).collect()
+        tools
+            .into_iter()
+            .flatten()
+            .filter_map(|tool| tool["function"]["name"].as_str())
+            .collect()
     }
 
     /// Whether the stream should end with a chunk of token counts.
     pub(super) fn wants_usage(&self) -> bool {
-        self.parameters.get("stream_options").is_some_and(|options| options["include_usage"] == true)
+        self.parameters
+            .get("stream_options")
+            .is_some_and(|options| options["include_usage"] == true)
     }
 
     /// What is remembered of this call.
-    pub(super) fn record(&self, cue: &Cue, authorization: &str, rejected: Option<String>) -> RecordedRequest {
+    pub(super) fn record(
+        &self,
+        cue: &Cue,
+        authorization: &str,
+        rejected: Option<String>,
+    ) -> RecordedRequest {
         RecordedRequest {
             user: cue.text.clone(),
             step: cue.step,
             stream: self.stream,
-            tools: self.offered_tools().into_iter().map(str::to_owned).collect(),
+            tools: self
+                .offered_tools()
+                .into_iter()
+                .map(str::to_owned)
+                .collect(),
             n_messages: self.messages.len(),
             model: self.model.clone(),
-            roles: self.messages.iter().map(|message| message["role"].as_str().unwrap_or_default().to_owned()).collect(),
+            roles: self
+                .messages
+                .iter()
+                .map(|message| message["role"].as_str().unwrap_or_default().to_owned())
+                .collect(),
             messages: self.messages.clone(),
             parameters: self.parameters.clone(),
             auth: authorization.chars().take(12).collect(),
@@ -108,14 +133,19 @@ impl ChatRequest {
     /// A number that depends on the conversation only: the source of every id in the answer.
     pub(super) fn fingerprint(&self) -> u64 {
         let text = Value::Array(self.messages.clone()).to_string();
-        text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3))
+        text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+        })
     }
 }
 
 fn text_of(content: &Value) -> String {
     match content {
         Value::String(text) => text.clone(),
-        Value::Array(parts) => parts.iter().filter_map(|part| part.as_str().or_else(|| part["text"].as_str())).collect(),
+        Value::Array(parts) => parts
+            .iter()
+            .filter_map(|part| part.as_str().or_else(|| part["text"].as_str()))
+            .collect(),
         _ => String::new(),
     }
 }
@@ -138,7 +168,9 @@ fn without_tag_blocks(text: &str) -> String {
     kept.push_str(rest);
     let bare = kept.trim();
     // The marks that DeerFlow puts around a person's words.
-    let framed = bare.strip_prefix("--- BEGIN USER INPUT ---").and_then(|text| text.strip_suffix("--- END USER INPUT ---"));
+    let framed = bare
+        .strip_prefix("--- BEGIN USER INPUT ---")
+        .and_then(|text| text.strip_suffix("--- END USER INPUT ---"));
     framed.map_or(bare, str::trim).to_owned()
 }
 
@@ -147,7 +179,8 @@ fn tag_block(text: &str) -> Option<usize> {
     let inner = text.strip_prefix('<')?;
     let name_length = inner.find(|c: char| !(c.is_alphanumeric() || c == '_' || c == '-'))?;
     let name = &inner[..name_length];
-    name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_').then_some(())?;
+    name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        .then_some(())?;
     let content = 1 + name_length + inner[name_length..].find('>')? + 1;
     let close = format!("</{name}>");
     Some(content + text[content..].find(&close)? + close.len())
@@ -179,7 +212,10 @@ mod tests {
 
     #[test]
     fn only_tag_blocks_of_the_same_name_are_passed_over() {
-        assert_eq!(without_tag_blocks("a < b <x>1</x> <y>2</z> <1>no</1>"), "a < b  <y>2</z> <1>no</1>");
+        assert_eq!(
+            without_tag_blocks("a < b <x>1</x> <y>2</z> <1>no</1>"),
+            "a < b  <y>2</z> <1>no</1>"
+        );
         let cue = request(json!([{"role": "user", "content": "<only>tags</only>"}])).cue();
         assert_eq!(cue.text, "<only>tags</only>");
     }

@@ -150,9 +150,14 @@ impl Script {
             (Say::Told(text), Some(pace)) => {
                 let letters: Vec<char> = text.chars().collect();
                 let size = letters.len().div_ceil(pace.pieces.max(1)).max(1);
-                letters.chunks(size).map(|piece| piece.iter().collect()).collect()
+                letters
+                    .chunks(size)
+                    .map(|piece| piece.iter().collect())
+                    .collect()
             }
-            (_, Some(pace)) => (0..pace.pieces.max(1)).map(|k| format!("tok{k} ")).collect(),
+            (_, Some(pace)) => (0..pace.pieces.max(1))
+                .map(|k| format!("tok{k} "))
+                .collect(),
             (say, None) => words(&say.text()),
         }
     }
@@ -179,10 +184,15 @@ impl Script {
         match directive {
             Directive::Calls(calls) => self.steps.push(calls),
             Directive::Word { word, argument } => {
-                let wrong = |expected| ScriptError::Argument { directive: format!("{word} {argument}").trim_end().to_owned(), expected };
+                let wrong = |expected| ScriptError::Argument {
+                    directive: format!("{word} {argument}").trim_end().to_owned(),
+                    expected,
+                };
                 match word {
                     "slow" => {
-                        self.slow = Some(pace(argument).ok_or_else(|| wrong("PIECESxMILLISECONDS such as 50x20ms, at most 100000 pieces"))?)
+                        self.slow = Some(pace(argument).ok_or_else(|| {
+                            wrong("PIECESxMILLISECONDS such as 50x20ms, at most 100000 pieces")
+                        })?)
                     }
                     "delay" => {
                         let wait = leading_number(argument).ok_or_else(|| wrong("milliseconds"))?;
@@ -191,15 +201,25 @@ impl Script {
                     "think" | "stop" if argument.is_empty() => return Err(wrong("a text")),
                     "think" => self.think = Some(argument.to_owned()),
                     "error" => {
-                        let failure =
-                            failure(argument).ok_or_else(|| wrong("a status from 400 to 599, then maybe times=N, after=SECONDS"))?;
+                        let failure = failure(argument).ok_or_else(|| {
+                            wrong("a status from 400 to 599, then maybe times=N, after=SECONDS")
+                        })?;
                         self.failure = Some(failure);
                     }
-                    "hold" => self.hold = Some(hold(argument).ok_or_else(|| wrong("a number of pieces, then maybe a word"))?),
-                    "cut" => self.cut = Some(argument.parse().map_err(|_| wrong("a number of pieces"))?),
+                    "hold" => {
+                        self.hold = Some(
+                            hold(argument)
+                                .ok_or_else(|| wrong("a number of pieces, then maybe a word"))?,
+                        )
+                    }
+                    "cut" => {
+                        self.cut = Some(argument.parse().map_err(|_| wrong("a number of pieces"))?)
+                    }
                     "stop" => self.stop = Some(argument.to_owned()),
                     "usage" => {
-                        self.usage = Some(usage(argument).ok_or_else(|| wrong("PROMPT,COMPLETION token counts, then maybe cached ones"))?)
+                        self.usage = Some(usage(argument).ok_or_else(|| {
+                            wrong("PROMPT,COMPLETION token counts, then maybe cached ones")
+                        })?)
                     }
                     "hang" => self.hang = true,
                     "garbage" => self.garbage = true,
@@ -215,7 +235,9 @@ impl Script {
 impl Say {
     fn from_words(plain: &str) -> Self {
         const CUE: &str = "then say ";
-        let cue = plain.match_indices(CUE).find(|(at, _)| !plain[..*at].ends_with(|c: char| c.is_alphanumeric() || c == '_'));
+        let cue = plain
+            .match_indices(CUE)
+            .find(|(at, _)| !plain[..*at].ends_with(|c: char| c.is_alphanumeric() || c == '_'));
         match cue {
             Some((at, _)) => Self::Told(plain[at + CUE.len()..].to_owned()),
             None if plain.is_empty() => Self::Done,
@@ -254,16 +276,23 @@ impl<'a> Directive<'a> {
     /// Reads what stands after `[[` and how long it is with its `]]`; `None` when it never closes.
     fn read(body: &'a str) -> Result<Option<(Self, usize)>, ScriptError> {
         if let Some(list) = body.strip_prefix("tools:") {
-            let listed = json_prefix::<Vec<ListedCall>>(list, "tools", "a JSON list of {name, args}")?;
+            let listed =
+                json_prefix::<Vec<ListedCall>>(list, "tools", "a JSON list of {name, args}")?;
             let Some((calls, used)) = listed else {
                 return Ok(None);
             };
             let calls = calls.into_iter().map(|call| Call {
                 tool: call.name,
-                arguments: call.args.map_or_else(|| "{}".to_owned(), |args| args.get().to_owned()),
+                arguments: call
+                    .args
+                    .map_or_else(|| "{}".to_owned(), |args| args.get().to_owned()),
                 ghost: false,
             });
-            return Ok(closed(Self::Calls(calls.collect()), body, "tools:".len() + used));
+            return Ok(closed(
+                Self::Calls(calls.collect()),
+                body,
+                "tools:".len() + used,
+            ));
         }
         for prefix in ["tool:", "rawtool:", "ghost:"] {
             if let Some(named) = body.strip_prefix(prefix) {
@@ -274,23 +303,40 @@ impl<'a> Directive<'a> {
             return Ok(None);
         };
         let (word, argument) = body[..end].split_once(' ').unwrap_or((&body[..end], ""));
-        Ok(Some((Self::Word { word, argument: argument.trim() }, end + 2)))
+        Ok(Some((
+            Self::Word {
+                word,
+                argument: argument.trim(),
+            },
+            end + 2,
+        )))
     }
 
-    fn read_call(body: &'a str, prefix: &str, named: &str) -> Result<Option<(Self, usize)>, ScriptError> {
+    fn read_call(
+        body: &'a str,
+        prefix: &str,
+        named: &str,
+    ) -> Result<Option<(Self, usize)>, ScriptError> {
         let name_ends = |c: char| !(c.is_alphanumeric() || matches!(c, '_' | '.' | '-'));
         let Some(name_length) = named.find(name_ends) else {
             return Ok(None);
         };
         let tool = named[..name_length].to_owned();
         if tool.is_empty() {
-            return Err(ScriptError::Argument { directive: prefix.to_owned(), expected: "a tool name after the colon" });
+            return Err(ScriptError::Argument {
+                directive: prefix.to_owned(),
+                expected: "a tool name after the colon",
+            });
         }
         let tail = named[name_length..].trim_start();
         let start = body.len() - tail.len();
         let ghost = prefix == "ghost:";
         if tail.starts_with("]]") {
-            let call = Call { tool, arguments: "{}".to_owned(), ghost };
+            let call = Call {
+                tool,
+                arguments: "{}".to_owned(),
+                ghost,
+            };
             return Ok(closed(Self::Calls(vec![call]), body, start));
         }
         let (arguments, used) = if prefix == "rawtool:" {
@@ -306,7 +352,15 @@ impl<'a> Directive<'a> {
             };
             (tail[..used].trim().to_owned(), used)
         };
-        Ok(closed(Self::Calls(vec![Call { tool, arguments, ghost }]), body, start + used))
+        Ok(closed(
+            Self::Calls(vec![Call {
+                tool,
+                arguments,
+                ghost,
+            }]),
+            body,
+            start + used,
+        ))
     }
 }
 
@@ -324,32 +378,54 @@ fn json_prefix<T: for<'de> Deserialize<'de>>(
     let mut values = serde_json::Deserializer::from_str(text).into_iter::<T>();
     match values.next() {
         Some(Ok(value)) => Ok(Some((value, values.byte_offset()))),
-        Some(Err(error)) if !error.is_eof() => Err(ScriptError::Argument { directive: directive.to_owned(), expected }),
+        Some(Err(error)) if !error.is_eof() => Err(ScriptError::Argument {
+            directive: directive.to_owned(),
+            expected,
+        }),
         Some(Err(_)) | None => Ok(None),
     }
 }
 
 /// The number a text such as `20ms` starts with.
 fn leading_number<N: FromStr>(text: &str) -> Option<N> {
-    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let digits = text
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(text.len());
     text[..digits].parse().ok()
 }
 
 fn pace(argument: &str) -> Option<Pace> {
     let (pieces, gap) = argument.split_once('x')?;
-    let pieces = pieces.parse().ok().filter(|pieces| (1..=MOST_PIECES).contains(pieces))?;
-    Some(Pace { pieces, gap: Duration::from_millis(leading_number(gap)?) })
+    let pieces = pieces
+        .parse()
+        .ok()
+        .filter(|pieces| (1..=MOST_PIECES).contains(pieces))?;
+    Some(Pace {
+        pieces,
+        gap: Duration::from_millis(leading_number(gap)?),
+    })
 }
 
 fn hold(argument: &str) -> Option<Hold> {
     let (after, word) = argument.split_once(' ').unwrap_or((argument, ""));
-    Some(Hold { after: after.parse().ok()?, word: word.trim().to_owned() })
+    Some(Hold {
+        after: after.parse().ok()?,
+        word: word.trim().to_owned(),
+    })
 }
 
 fn failure(argument: &str) -> Option<Failure> {
     let mut words = argument.split_whitespace();
-    let status = words.next()?.parse().ok().filter(|status| (400..600).contains(status))?;
-    let mut failure = Failure { status, times: None, after: None };
+    let status = words
+        .next()?
+        .parse()
+        .ok()
+        .filter(|status| (400..600).contains(status))?;
+    let mut failure = Failure {
+        status,
+        times: None,
+        after: None,
+    };
     for word in words {
         match word.split_once('=')? {
             ("times", times) => failure.times = Some(times.parse().ok()?),
@@ -361,10 +437,21 @@ fn failure(argument: &str) -> Option<Failure> {
 }
 
 fn usage(argument: &str) -> Option<Usage> {
-    let counts = argument.split(',').map(|count| count.trim().parse().ok()).collect::<Option<Vec<u64>>>()?;
+    let counts = argument
+        .split(',')
+        .map(|count| count.trim().parse().ok())
+        .collect::<Option<Vec<u64>>>()?;
     match counts[..] {
-        [prompt, completion] => Some(Usage { prompt, completion, cached: None }),
-        [prompt, completion, cached] => Some(Usage { prompt, completion, cached: Some(cached) }),
+        [prompt, completion] => Some(Usage {
+            prompt,
+            completion,
+            cached: None,
+        }),
+        [prompt, completion, cached] => Some(Usage {
+            prompt,
+            completion,
+            cached: Some(cached),
+        }),
         _ => None,
     }
 }

@@ -7,12 +7,19 @@ fn script(text: &str) -> Script {
 }
 
 fn call(tool: &str, arguments: &str) -> Call {
-    Call { tool: tool.to_owned(), arguments: arguments.to_owned(), ghost: false }
+    Call {
+        tool: tool.to_owned(),
+        arguments: arguments.to_owned(),
+        ghost: false,
+    }
 }
 
 #[test]
 fn plain_words_are_echoed_with_blanks_collapsed() {
-    assert_eq!(script(" hello \n there ").say, Say::Echo("hello there".to_owned()));
+    assert_eq!(
+        script(" hello \n there ").say,
+        Say::Echo("hello there".to_owned())
+    );
     assert_eq!(script("").say, Say::Done);
     assert_eq!(script("hi you").pieces(), ["Echo: ", "hi ", "you"]);
 }
@@ -36,8 +43,20 @@ fn tool_calls_are_steps_in_order_and_the_told_text_ends_them() {
 
 #[test]
 fn a_ghost_is_a_call_that_nobody_offers() {
-    assert_eq!(script(r#"[[ghost:g {"a": 1}]]"#).steps, [vec![Call { ghost: true, ..call("g", r#"{"a": 1}"#) }]]);
-    assert_eq!(script("[[ghost:g]]").steps, [vec![Call { ghost: true, ..call("g", "{}") }]]);
+    assert_eq!(
+        script(r#"[[ghost:g {"a": 1}]]"#).steps,
+        [vec![Call {
+            ghost: true,
+            ..call("g", r#"{"a": 1}"#)
+        }]]
+    );
+    assert_eq!(
+        script("[[ghost:g]]").steps,
+        [vec![Call {
+            ghost: true,
+            ..call("g", "{}")
+        }]]
+    );
 }
 
 #[test]
@@ -45,17 +64,57 @@ fn modifiers_are_understood() {
     let script = script(
         "[[slow 4x20ms]][[delay 300]][[think deep thoughts]][[error 429 times=2]][[cut 3]][[stop length]][[usage 11,7]][[hang]][[garbage]][[frag]][[hold 2 here]]",
     );
-    assert_eq!(script.slow, Some(Pace { pieces: 4, gap: Duration::from_millis(20) }));
+    assert_eq!(
+        script.slow,
+        Some(Pace {
+            pieces: 4,
+            gap: Duration::from_millis(20)
+        })
+    );
     assert_eq!(script.delay, Duration::from_millis(300));
     assert_eq!(script.think.as_deref(), Some("deep thoughts"));
-    assert_eq!(script.failure, Some(Failure { status: 429, times: Some(2), after: None }));
+    assert_eq!(
+        script.failure,
+        Some(Failure {
+            status: 429,
+            times: Some(2),
+            after: None
+        })
+    );
     assert_eq!(script.cut, Some(3));
-    assert_eq!(script.hold, Some(Hold { after: 2, word: "here".to_owned() }));
+    assert_eq!(
+        script.hold,
+        Some(Hold {
+            after: 2,
+            word: "here".to_owned()
+        })
+    );
     assert_eq!(script.stop.as_deref(), Some("length"));
-    assert_eq!(script.usage, Some(Usage { prompt: 11, completion: 7, cached: None }));
+    assert_eq!(
+        script.usage,
+        Some(Usage {
+            prompt: 11,
+            completion: 7,
+            cached: None
+        })
+    );
     let further = Script::parse("[[error 503 after=60 times=1]] [[usage 11,7,4]]").unwrap();
-    assert_eq!(further.failure, Some(Failure { status: 503, times: Some(1), after: Some(60) }));
-    assert_eq!(further.usage, Some(Usage { prompt: 11, completion: 7, cached: Some(4) }));
+    assert_eq!(
+        further.failure,
+        Some(Failure {
+            status: 503,
+            times: Some(1),
+            after: Some(60)
+        })
+    );
+    assert_eq!(
+        further.usage,
+        Some(Usage {
+            prompt: 11,
+            completion: 7,
+            cached: Some(4)
+        })
+    );
     assert!(script.hang && script.garbage && script.frag);
     assert_eq!(script.say, Say::Done);
     assert_eq!(script.pieces(), ["tok0 ", "tok1 ", "tok2 ", "tok3 "]);
@@ -63,14 +122,27 @@ fn modifiers_are_understood() {
 
 #[test]
 fn a_slow_told_text_is_cut_evenly() {
-    assert_eq!(script("[[slow 3x1ms]] then say überall").pieces(), ["übe", "ral", "l"]);
+    assert_eq!(
+        script("[[slow 3x1ms]] then say überall").pieces(),
+        ["übe", "ral", "l"]
+    );
 }
 
 #[test]
 fn a_directive_cut_short_is_plain_text() {
-    for text in ["say [[", "say [[tool:bash", "say [[tool:bash {\"comm", "say [[tools:[{", "say [[rawtool:x \"a", "say [[tool:bash {}"] {
+    for text in [
+        "say [[",
+        "say [[tool:bash",
+        "say [[tool:bash {\"comm",
+        "say [[tools:[{",
+        "say [[rawtool:x \"a",
+        "say [[tool:bash {}",
+    ] {
         let script = script(text);
-        assert_eq!((script.steps, script.say), (vec![], Say::Echo(text.to_owned())));
+        assert_eq!(
+            (script.steps, script.say),
+            (vec![], Say::Echo(text.to_owned()))
+        );
     }
 }
 
@@ -78,15 +150,36 @@ fn a_directive_cut_short_is_plain_text() {
 fn slips_of_the_pen_are_named() {
     for (text, message) in [
         ("[[slwo 3x1]]", "unknown directive [[slwo]]"),
-        ("[[slow three]]", "directive [[slow three]] expects PIECESxMILLISECONDS such as 50x20ms, at most 100000 pieces"),
-        ("[[slow 999999999999x1]]", "directive [[slow 999999999999x1]] expects PIECESxMILLISECONDS such as 50x20ms, at most 100000 pieces"),
-        ("[[error 200]]", "directive [[error 200]] expects a status from 400 to 599, then maybe times=N, after=SECONDS"),
+        (
+            "[[slow three]]",
+            "directive [[slow three]] expects PIECESxMILLISECONDS such as 50x20ms, at most 100000 pieces",
+        ),
+        (
+            "[[slow 999999999999x1]]",
+            "directive [[slow 999999999999x1]] expects PIECESxMILLISECONDS such as 50x20ms, at most 100000 pieces",
+        ),
+        (
+            "[[error 200]]",
+            "directive [[error 200]] expects a status from 400 to 599, then maybe times=N, after=SECONDS",
+        ),
         ("[[stop]]", "directive [[stop]] expects a text"),
         ("[[cut]]", "directive [[cut]] expects a number of pieces"),
-        ("[[hold here]]", "directive [[hold here]] expects a number of pieces, then maybe a word"),
-        ("[[tool: {}]]", "directive [[tool:]] expects a tool name after the colon"),
-        ("[[tool:bash {oops}]]", "directive [[tool:bash]] expects JSON arguments"),
+        (
+            "[[hold here]]",
+            "directive [[hold here]] expects a number of pieces, then maybe a word",
+        ),
+        (
+            "[[tool: {}]]",
+            "directive [[tool:]] expects a tool name after the colon",
+        ),
+        (
+            "[[tool:bash {oops}]]",
+            "directive [[tool:bash]] expects JSON arguments",
+        ),
     ] {
-        assert_eq!(Script::parse(text).map_err(|error| error.to_string()), Err(message.to_owned()));
+        assert_eq!(
+            Script::parse(text).map_err(|error| error.to_string()),
+            Err(message.to_owned())
+        );
     }
 }

@@ -8,7 +8,9 @@ use super::{Options, ScriptedOpenAi, refused_with};
 use crate::sse::{SseError, SseFrame, SseStream};
 
 async fn model() -> ScriptedOpenAi {
-    ScriptedOpenAi::start(Options::default()).await.expect("a free port")
+    ScriptedOpenAi::start(Options::default())
+        .await
+        .expect("a free port")
 }
 
 fn ask(text: &str) -> Value {
@@ -17,8 +19,14 @@ fn ask(text: &str) -> Value {
 }
 
 async fn post(model: &ScriptedOpenAi, body: &Value) -> reqwest::Response {
-    let client = reqwest::Client::builder().no_proxy().build().expect("a client");
-    let request = client.post(format!("{}/chat/completions", model.base_url)).bearer_auth("secret-key").json(body);
+    let client = reqwest::Client::builder()
+        .no_proxy()
+        .build()
+        .expect("a client");
+    let request = client
+        .post(format!("{}/chat/completions", model.base_url))
+        .bearer_auth("secret-key")
+        .json(body);
     request.send().await.expect("headers")
 }
 
@@ -47,20 +55,39 @@ async fn read(mut stream: SseStream) -> (Vec<SseFrame>, Option<SseError>) {
 
 fn texts(frames: &[SseFrame], field: &str) -> Vec<String> {
     let deltas = frames.iter().filter_map(|frame| frame.json().ok());
-    let texts = deltas.filter_map(|chunk| chunk["choices"][0]["delta"][field].as_str().map(str::to_owned));
+    let texts = deltas.filter_map(|chunk| {
+        chunk["choices"][0]["delta"][field]
+            .as_str()
+            .map(str::to_owned)
+    });
     texts.filter(|text| !text.is_empty()).collect()
 }
 
 #[tokio::test]
 async fn a_stream_carries_thoughts_then_text_then_reason_usage_and_done() {
     let model = model().await;
-    let (frames, error) = read(stream(&model, "[[think let me see]] [[usage 11,7]] [[stop length]] then say one two").await).await;
+    let (frames, error) = read(
+        stream(
+            &model,
+            "[[think let me see]] [[usage 11,7]] [[stop length]] then say one two",
+        )
+        .await,
+    )
+    .await;
     assert!(error.is_none(), "{error:?}");
     assert_eq!(texts(&frames, "reasoning_content"), ["let ", "me ", "see"]);
     assert_eq!(texts(&frames, "content"), ["one ", "two"]);
-    let [.., finish, usage, done] = frames.as_slice() else { panic!("{frames:?}") };
-    assert_eq!(finish.json().expect("json")["choices"][0]["finish_reason"], "length");
-    assert_eq!(usage.json().expect("json")["usage"], json!({"prompt_tokens": 11, "completion_tokens": 7, "total_tokens": 18}));
+    let [.., finish, usage, done] = frames.as_slice() else {
+        panic!("{frames:?}")
+    };
+    assert_eq!(
+        finish.json().expect("json")["choices"][0]["finish_reason"],
+        "length"
+    );
+    assert_eq!(
+        usage.json().expect("json")["usage"],
+        json!({"prompt_tokens": 11, "completion_tokens": 7, "total_tokens": 18})
+    );
     assert_eq!(done.data.as_deref(), Some("[DONE]"));
 }
 
@@ -77,15 +104,32 @@ async fn tool_turns_come_first_and_only_for_offered_tools() {
         messages.push(message);
         for call in calls {
             messages.push(json!({"role": "tool", "tool_call_id": call["id"], "content": "ok"}));
-            made.push((call["function"]["name"].clone(), call["function"]["arguments"].clone()));
+            made.push((
+                call["function"]["name"].clone(),
+                call["function"]["arguments"].clone(),
+            ));
         }
     }
-    let expected = [("bash", r#"{"command":"ls"}"#), ("ls", "{}"), ("ls", "{oops")];
-    assert_eq!(made, expected.map(|(name, arguments)| (json!(name), json!(arguments))));
+    let expected = [
+        ("bash", r#"{"command":"ls"}"#),
+        ("ls", "{}"),
+        ("ls", "{oops"),
+    ];
+    assert_eq!(
+        made,
+        expected.map(|(name, arguments)| (json!(name), json!(arguments)))
+    );
     let last = answer(&model, &body).await;
     assert_eq!(last["choices"][0]["message"]["content"], "done here");
     assert_eq!(last["choices"][0]["finish_reason"], "stop");
-    assert_eq!(model.requests().iter().map(|request| request.step).collect::<Vec<_>>(), [0, 1, 2]);
+    assert_eq!(
+        model
+            .requests()
+            .iter()
+            .map(|request| request.step)
+            .collect::<Vec<_>>(),
+        [0, 1, 2]
+    );
 }
 
 #[tokio::test]
@@ -95,10 +139,17 @@ async fn fragmented_arguments_come_letter_by_letter_and_whole() {
     let parts: Vec<String> = frames
         .iter()
         .filter_map(|frame| frame.json().ok())
-        .filter_map(|chunk| chunk["choices"][0]["delta"]["tool_calls"][0]["function"]["arguments"].as_str().map(str::to_owned))
+        .filter_map(|chunk| {
+            chunk["choices"][0]["delta"]["tool_calls"][0]["function"]["arguments"]
+                .as_str()
+                .map(str::to_owned)
+        })
         .collect();
     assert_eq!(parts.concat(), r#"{"c":"ü"}"#);
-    assert!(parts.iter().all(|part| part.chars().count() <= 1), "{parts:?}");
+    assert!(
+        parts.iter().all(|part| part.chars().count() <= 1),
+        "{parts:?}"
+    );
 }
 
 #[tokio::test]
@@ -109,9 +160,15 @@ async fn scripted_errors_stop_after_their_tries() {
         let response = post(&model, &body).await;
         assert_eq!(response.status(), 429);
         assert_eq!(response.headers()["retry-after"], "0");
-        assert_eq!(response.json::<Value>().await.expect("json")["error"]["type"], "rate_limit_error");
+        assert_eq!(
+            response.json::<Value>().await.expect("json")["error"]["type"],
+            "rate_limit_error"
+        );
     }
-    assert_eq!(answer(&model, &body).await["choices"][0]["message"]["content"], "better");
+    assert_eq!(
+        answer(&model, &body).await["choices"][0]["message"]["content"],
+        "better"
+    );
     assert_eq!(post(&model, &ask("[[error 500]]")).await.status(), 500);
     let asks_for_a_minute = post(&model, &ask("[[error 500 after=60]]")).await;
     assert_eq!(asks_for_a_minute.headers()["retry-after"], "60");
@@ -119,9 +176,12 @@ async fn scripted_errors_stop_after_their_tries() {
 
 #[test]
 fn keys_are_refused_that_ask_for_it_by_their_name() {
-    for (header, status) in
-        [("Bearer refused-401", Some(401)), ("Bearer refused-429-b", Some(429)), ("Bearer refused-200", None), ("Bearer k", None)]
-    {
+    for (header, status) in [
+        ("Bearer refused-401", Some(401)),
+        ("Bearer refused-429-b", Some(429)),
+        ("Bearer refused-200", None),
+        ("Bearer k", None),
+    ] {
         assert_eq!(refused_with(header), status, "{header}");
     }
 }
@@ -148,7 +208,9 @@ async fn a_cut_behind_the_end_of_the_text_is_never_reached() {
 #[tokio::test]
 async fn a_hanging_stream_sends_headers_and_nothing_else() {
     let model = model().await;
-    let hanging = stream(&model, "[[hang]]").await.with_patience(Duration::from_millis(50));
+    let hanging = stream(&model, "[[hang]]")
+        .await
+        .with_patience(Duration::from_millis(50));
     assert_eq!(hanging.response().status(), 200);
     let (frames, error) = read(hanging).await;
     assert!(frames.is_empty());
@@ -159,11 +221,23 @@ async fn a_hanging_stream_sends_headers_and_nothing_else() {
 async fn an_answer_that_holds_back_goes_on_as_far_as_it_is_let() {
     let model = model().await;
     let release = async |query: &str| {
-        let url = format!("{}/__release{query}", model.base_url.trim_end_matches("/v1"));
-        reqwest::get(url).await.expect("an answer").error_for_status().expect("a release");
+        let url = format!(
+            "{}/__release{query}",
+            model.base_url.trim_end_matches("/v1")
+        );
+        reqwest::get(url)
+            .await
+            .expect("an answer")
+            .error_for_status()
+            .expect("a release");
     };
     let said = async |text: &str| {
-        let (frames, error) = read(stream(&model, text).await.with_patience(Duration::from_millis(50))).await;
+        let (frames, error) = read(
+            stream(&model, text)
+                .await
+                .with_patience(Duration::from_millis(50)),
+        )
+        .await;
         assert!(matches!(error, Some(SseError::Silence(_))), "{error:?}");
         texts(&frames, "content").len()
     };
@@ -174,15 +248,27 @@ async fn an_answer_that_holds_back_goes_on_as_far_as_it_is_let() {
     let (frames, _) = read(stream(&model, "[[hold 1 here]][[cut 3]] then say a b c d").await).await;
     assert_eq!(texts(&frames, "content"), ["a ", "b ", "c "]);
     release("?word=here").await;
-    for let_go in ["[[hold 1 here]] then say a b", "[[hold 0 there]] then say a b", "[[hold 2]] then say a b"] {
+    for let_go in [
+        "[[hold 1 here]] then say a b",
+        "[[hold 0 there]] then say a b",
+        "[[hold 2]] then say a b",
+    ] {
         let (frames, error) = read(stream(&model, let_go).await).await;
         assert!(error.is_none(), "{let_go}: {error:?}");
         assert_eq!(texts(&frames, "content"), ["a ", "b"], "{let_go}");
-        assert_eq!(answer(&model, &ask(let_go)).await["choices"][0]["message"]["content"], "a b");
+        assert_eq!(
+            answer(&model, &ask(let_go)).await["choices"][0]["message"]["content"],
+            "a b"
+        );
     }
     assert_eq!(said("[[hold 0]] then say a b").await, 0);
     release("").await;
-    assert!(read(stream(&model, "[[hold 1 nowhere]] then say a b").await).await.1.is_none());
+    assert!(
+        read(stream(&model, "[[hold 1 nowhere]] then say a b").await)
+            .await
+            .1
+            .is_none()
+    );
 }
 
 #[tokio::test]
@@ -191,21 +277,41 @@ async fn garbage_stands_in_the_middle_of_a_stream_that_goes_on() {
     let (frames, error) = read(stream(&model, "[[garbage]] then say a b c d").await).await;
     assert!(error.is_none(), "{error:?}");
     assert_eq!(texts(&frames, "content"), ["a ", "b ", "c ", "d"]);
-    let broken = frames.iter().position(|frame| frame.json().is_err()).expect("a broken chunk");
+    let broken = frames
+        .iter()
+        .position(|frame| frame.json().is_err())
+        .expect("a broken chunk");
     assert_eq!(broken, 3);
-    assert!(post(&model, &ask("[[garbage]]")).await.json::<Value>().await.is_err());
+    assert!(
+        post(&model, &ask("[[garbage]]"))
+            .await
+            .json::<Value>()
+            .await
+            .is_err()
+    );
 }
 
 #[tokio::test]
 async fn strict_mode_refuses_unpaired_histories_and_counts_them() {
-    let model = ScriptedOpenAi::start(Options { strict: true, ..Options::default() }).await.expect("a free port");
+    let model = ScriptedOpenAi::start(Options {
+        strict: true,
+        ..Options::default()
+    })
+    .await
+    .expect("a free port");
     let mut body = ask("hi");
     assert_eq!(post(&model, &body).await.status(), 200);
-    body["messages"].as_array_mut().expect("messages").push(json!({"role": "tool", "tool_call_id": "x", "content": ""}));
+    body["messages"]
+        .as_array_mut()
+        .expect("messages")
+        .push(json!({"role": "tool", "tool_call_id": "x", "content": ""}));
     let refused = post(&model, &body).await;
     assert_eq!(refused.status(), 400);
     let refused: Value = refused.json().await.expect("json");
-    assert_eq!(refused["error"]["message"], r#"messages[1]: tool result for "x", a call that was never made"#);
+    assert_eq!(
+        refused["error"]["message"],
+        r#"messages[1]: tool result for "x", a call that was never made"#
+    );
     assert_eq!(model.rejections(), 1);
 }
 
@@ -225,12 +331,19 @@ async fn the_log_keeps_what_callers_sent_until_it_is_reset() {
     body["temperature"] = json!(0.5);
     answer(&model, &body).await;
     let origin = model.base_url.trim_end_matches("/v1");
-    let log: Value = reqwest::get(format!("{origin}/__log")).await.expect("log").json().await.expect("json");
+    let log: Value = reqwest::get(format!("{origin}/__log"))
+        .await
+        .expect("log")
+        .json()
+        .await
+        .expect("json");
     assert_eq!(log[0]["user"], "hi");
     assert_eq!(log[0]["tools"], json!(["bash", "ls"]));
     assert_eq!(log[0]["parameters"]["temperature"], 0.5);
     assert_eq!(log[0]["auth"], "Bearer secre");
-    reqwest::get(format!("{origin}/__reset")).await.expect("reset");
+    reqwest::get(format!("{origin}/__reset"))
+        .await
+        .expect("reset");
     assert!(model.requests().is_empty());
 }
 
@@ -241,5 +354,8 @@ async fn answers_depend_on_the_conversation_alone() {
     assert_eq!(answer(&model, &body).await, answer(&model, &body).await);
     let other = ask(r#"[[tool:bash {"command":"ls"}]] x"#);
     let id = |answer: Value| answer["choices"][0]["message"]["tool_calls"][0]["id"].clone();
-    assert_ne!(id(answer(&model, &body).await), id(answer(&model, &other).await));
+    assert_ne!(
+        id(answer(&model, &body).await),
+        id(answer(&model, &other).await)
+    );
 }

@@ -54,7 +54,8 @@ impl Turn {
             429 => "rate_limit_error",
             _ => "server_error",
         };
-        let body = json!({"error": {"message": message, "type": kind, "param": null, "code": null}});
+        let body =
+            json!({"error": {"message": message, "type": kind, "param": null, "code": null}});
         Self {
             status,
             events: false,
@@ -65,23 +66,49 @@ impl Turn {
     }
 
     /// The answer to `request`; `failing` says whether a scripted error still has tries left.
-    pub(super) fn compose(request: &ChatRequest, cue: &Cue, script: &Script, failing: impl FnOnce() -> bool) -> Self {
+    pub(super) fn compose(
+        request: &ChatRequest,
+        cue: &Cue,
+        script: &Script,
+        failing: impl FnOnce() -> bool,
+    ) -> Self {
         let offered = request.offered_tools();
         let mut steps = script.steps.iter().filter_map(|calls| {
-            let calls: Vec<&Call> =
-                calls.iter().filter(|call| offered.contains(call.tool.as_str()) || (call.ghost && !offered.is_empty())).collect();
+            let calls: Vec<&Call> = calls
+                .iter()
+                .filter(|call| {
+                    offered.contains(call.tool.as_str()) || (call.ghost && !offered.is_empty())
+                })
+                .collect();
             (!calls.is_empty()).then_some(calls)
         });
         let calls = steps.nth(cue.step);
         if let (None, Some(failure)) = (&calls, script.failure)
             && failing()
         {
-            let failed = Self::failure(failure.status, &format!("scripted error {}", failure.status));
-            return Self { delay: script.delay, retry_after: failure.after.or(failed.retry_after), ..failed };
+            let failed = Self::failure(
+                failure.status,
+                &format!("scripted error {}", failure.status),
+            );
+            return Self {
+                delay: script.delay,
+                retry_after: failure.after.or(failed.retry_after),
+                ..failed
+            };
         }
         let answer = Answer::new(request, script, calls);
-        let beats = if request.stream { answer.streamed(request.wants_usage()) } else { answer.whole() };
-        Self { status: 200, events: request.stream, retry_after: None, delay: script.delay, beats }
+        let beats = if request.stream {
+            answer.streamed(request.wants_usage())
+        } else {
+            answer.whole()
+        };
+        Self {
+            status: 200,
+            events: request.stream,
+            retry_after: None,
+            delay: script.delay,
+            beats,
+        }
     }
 }
 
@@ -97,8 +124,16 @@ struct Answer<'a> {
 
 impl<'a> Answer<'a> {
     fn new(request: &'a ChatRequest, script: &'a Script, calls: Option<Vec<&'a Call>>) -> Self {
-        let pieces = if calls.is_some() { Vec::new() } else { script.pieces() };
-        let counted = Usage { prompt: 10 + request.messages.len() as u64, completion: (pieces.len() as u64).max(1), cached: None };
+        let pieces = if calls.is_some() {
+            Vec::new()
+        } else {
+            script.pieces()
+        };
+        let counted = Usage {
+            prompt: 10 + request.messages.len() as u64,
+            completion: (pieces.len() as u64).max(1),
+            cached: None,
+        };
         Self {
             script,
             model: request.model.as_deref().unwrap_or("scripted"),
@@ -119,7 +154,9 @@ impl<'a> Answer<'a> {
 
     /// Whether the text is long enough to be cut where the script says.
     fn is_cut(&self) -> bool {
-        self.script.cut.is_some_and(|after| after <= self.pieces.len())
+        self.script
+            .cut
+            .is_some_and(|after| after <= self.pieces.len())
     }
 
     fn call_id(&self, index: usize) -> String {
@@ -168,9 +205,15 @@ impl<'a> Answer<'a> {
             return vec![Beat::Send(half), Beat::Cut];
         }
         let pieces = u32::try_from(self.pieces.len()).unwrap_or(u32::MAX);
-        let wait = self.script.slow.map(|pace| Beat::Wait(pace.gap.saturating_mul(pieces)));
+        let wait = self
+            .script
+            .slow
+            .map(|pace| Beat::Wait(pace.gap.saturating_mul(pieces)));
         let hold = self.hold_before(self.pieces.len().saturating_sub(1));
-        hold.into_iter().chain(wait).chain([Beat::Send(if self.script.garbage { half } else { body })]).collect()
+        hold.into_iter()
+            .chain(wait)
+            .chain([Beat::Send(if self.script.garbage { half } else { body })])
+            .collect()
     }
 
     fn streamed(&self, with_usage: bool) -> Vec<Beat> {
@@ -179,7 +222,10 @@ impl<'a> Answer<'a> {
         }
         let mut beats = vec![self.delta(&json!({"role": "assistant", "content": ""}))];
         match &self.calls {
-            Some(calls) => calls.iter().enumerate().for_each(|(index, call)| self.stream_call(&mut beats, index, call)),
+            Some(calls) => calls
+                .iter()
+                .enumerate()
+                .for_each(|(index, call)| self.stream_call(&mut beats, index, call)),
             None => {
                 self.stream_text(&mut beats);
                 if beats.last() == Some(&Beat::Cut) {
@@ -205,10 +251,16 @@ impl<'a> Answer<'a> {
             "function": {"name": call.tool, "arguments": ""},
         }]})));
         let letters: Vec<char> = call.arguments.chars().collect();
-        let size = if self.script.frag { 1 } else { letters.len().div_ceil(2).max(1) };
+        let size = if self.script.frag {
+            1
+        } else {
+            letters.len().div_ceil(2).max(1)
+        };
         for part in letters.chunks(size) {
             let part: String = part.iter().collect();
-            beats.push(self.delta(&json!({"tool_calls": [{"index": index, "function": {"arguments": part}}]})));
+            beats.push(self.delta(
+                &json!({"tool_calls": [{"index": index, "function": {"arguments": part}}]}),
+            ));
         }
     }
 
@@ -223,7 +275,9 @@ impl<'a> Answer<'a> {
             }
             beats.extend(self.hold_before(at));
             if self.script.garbage && at == middle {
-                beats.push(event(r#"{"id": "chatcmpl-broken", "choices": [{"delta": {"content": "#));
+                beats.push(event(
+                    r#"{"id": "chatcmpl-broken", "choices": [{"delta": {"content": "#,
+                ));
             }
             beats.push(self.delta(&json!({"content": piece})));
             if let Some(pace) = self.script.slow {
@@ -237,8 +291,15 @@ impl<'a> Answer<'a> {
 
     /// What keeps back the piece that comes after so many.
     fn hold_before(&self, said: usize) -> Option<Beat> {
-        let hold = self.script.hold.as_ref().filter(|hold| hold.after <= said)?;
-        Some(Beat::Hold { word: hold.word.clone(), said })
+        let hold = self
+            .script
+            .hold
+            .as_ref()
+            .filter(|hold| hold.after <= said)?;
+        Some(Beat::Hold {
+            word: hold.word.clone(),
+            said,
+        })
     }
 
     fn delta(&self, delta: &Value) -> Beat {
@@ -246,7 +307,8 @@ impl<'a> Answer<'a> {
     }
 
     fn choice(&self, delta: &Value, finish_reason: Option<&str>) -> Beat {
-        let choices = json!([{"index": 0, "delta": delta, "finish_reason": finish_reason, "logprobs": null}]);
+        let choices =
+            json!([{"index": 0, "delta": delta, "finish_reason": finish_reason, "logprobs": null}]);
         event(&self.envelope("chat.completion.chunk", &choices).to_string())
     }
 }
@@ -268,7 +330,10 @@ fn event(data: &str) -> Beat {
 }
 
 /// Plays beats as a response body.
-pub(super) fn play(beats: Vec<Beat>, released: watch::Receiver<Released>) -> impl Stream<Item = io::Result<Bytes>> + Send + 'static {
+pub(super) fn play(
+    beats: Vec<Beat>,
+    released: watch::Receiver<Released>,
+) -> impl Stream<Item = io::Result<Bytes>> + Send + 'static {
     stream::iter(beats).filter_map(move |beat| {
         let mut released = released.clone();
         async move {
@@ -280,13 +345,18 @@ pub(super) fn play(beats: Vec<Beat>, released: watch::Receiver<Released>) -> imp
                 }
                 Beat::Hold { word, said } => {
                     // The sender goes only with the server, and the answer with it.
-                    let _released = released.wait_for(|released| released.allows_more(&word, said)).await;
+                    let _released = released
+                        .wait_for(|released| released.allows_more(&word, said))
+                        .await;
                     None
                 }
                 Beat::Cut => {
                     // The connection writes out what it holds only when the body has nothing ready.
                     tokio::task::yield_now().await;
-                    Some(Err(io::Error::new(io::ErrorKind::ConnectionAborted, "scripted cut")))
+                    Some(Err(io::Error::new(
+                        io::ErrorKind::ConnectionAborted,
+                        "scripted cut",
+                    )))
                 }
                 Beat::Hang => std::future::pending().await,
             }

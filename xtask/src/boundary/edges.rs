@@ -11,12 +11,20 @@ pub(super) fn check(workspace: &Workspace) -> Vec<Violation> {
     for package in workspace.packages() {
         let manifest = workspace.relative(&package.manifest_path);
         let Some(allowed) = allowed_for(&package.name) else {
-            violations.push(Violation::new(manifest.as_str(), format!("{} has no row in {HOME}", package.name)));
+            violations.push(Violation::new(
+                manifest.as_str(),
+                format!("{} has no row in {HOME}", package.name),
+            ));
             continue;
         };
         for dependency in &package.dependencies {
             if let Some(problem) = judge(package, dependency, allowed) {
-                let edge = format!("{} -> {} ({}, {manifest})", package.name, dependency.name, describe(dependency.kind),);
+                let edge = format!(
+                    "{} -> {} ({}, {manifest})",
+                    package.name,
+                    dependency.name,
+                    describe(dependency.kind),
+                );
                 violations.push(Violation::new(edge, problem));
             }
         }
@@ -29,18 +37,25 @@ fn judge(package: &Package, dependency: &Dependency, allowed: &[&str]) -> Option
     let ours = dependency.path.is_some() || allowed_for(to).is_some();
     if ours {
         let fine = from == to || allowed.contains(&to);
-        return (!fine).then(|| format!("{from} may depend on {}", list("no crate of ours", allowed)));
+        return (!fine)
+            .then(|| format!("{from} may depend on {}", list("no crate of ours", allowed)));
     }
-    let (family, homes) = RESTRICTED.iter().find(|(family, _)| is_of_family(to, family))?;
+    let (family, homes) = RESTRICTED
+        .iter()
+        .find(|(family, _)| is_of_family(to, family))?;
     (!homes.contains(&from)).then(|| format!("{family} is for {} only", list("no crate", homes)))
 }
 
 fn allowed_for(name: &str) -> Option<&'static [&'static str]> {
-    CRATES.iter().find(|(row, _)| *row == name).map(|(_, allowed)| *allowed)
+    CRATES
+        .iter()
+        .find(|(row, _)| *row == name)
+        .map(|(_, allowed)| *allowed)
 }
 
 fn is_of_family(name: &str, family: &str) -> bool {
-    name.strip_prefix(family).is_some_and(|rest| rest.is_empty() || rest.starts_with(['-', '_']))
+    name.strip_prefix(family)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with(['-', '_']))
 }
 
 fn describe(kind: DependencyKind) -> &'static str {
@@ -52,7 +67,11 @@ fn describe(kind: DependencyKind) -> &'static str {
 }
 
 fn list(when_empty: &str, names: &[&str]) -> String {
-    if names.is_empty() { when_empty.to_owned() } else { names.join(", ") }
+    if names.is_empty() {
+        when_empty.to_owned()
+    } else {
+        names.join(", ")
+    }
 }
 
 #[cfg(test)]
@@ -69,7 +88,10 @@ mod tests {
 
     #[test]
     fn every_crate_named_in_the_tables_has_a_row() {
-        let named = CRATES.iter().chain(RESTRICTED).flat_map(|(_, names)| *names);
+        let named = CRATES
+            .iter()
+            .chain(RESTRICTED)
+            .flat_map(|(_, names)| *names);
         for name in named {
             assert!(allowed_for(name).is_some(), "{name} has no row");
         }

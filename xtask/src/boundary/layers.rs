@@ -26,7 +26,10 @@ pub(super) fn check(workspace: &Workspace) -> Result<Vec<Violation>> {
             && layer_of(top).is_none()
             && homeless.insert(top.clone())
         {
-            violations.push(Violation::new(file.path.as_str(), format!("module `{top}` has no layer in {HOME}")));
+            violations.push(Violation::new(
+                file.path.as_str(),
+                format!("module `{top}` has no layer in {HOME}"),
+            ));
         }
         check_file(file, &module, &mut violations);
     }
@@ -38,7 +41,11 @@ fn check_file(file: &SourceFile, module: &[String], violations: &mut Vec<Violati
         Ok(tokens) => tokens,
         Err(error) => {
             let line = error.span().start().line;
-            violations.push(Violation::at(&file.path, line, format!("is not Rust: {error}")));
+            violations.push(Violation::at(
+                &file.path,
+                line,
+                format!("is not Rust: {error}"),
+            ));
             return;
         }
     };
@@ -59,7 +66,9 @@ fn judge(found: &RootName) -> Option<String> {
         return (!found.in_test).then(|| format!("`crate::{name}` is for test code only"));
     }
     let Some(target) = layer_of(name) else {
-        return Some(format!("`crate::{name}` is no module with a layer in {HOME}: name the module that the item lives in"));
+        return Some(format!(
+            "`crate::{name}` is no module with a layer in {HOME}: name the module that the item lives in"
+        ));
     };
     let own = layer_of(from)?;
     (target > own).then(|| {
@@ -100,7 +109,10 @@ fn module_of(path: &Utf8Path, files: &BTreeSet<&Utf8Path>) -> Vec<String> {
 /// Told by the name: what tests share is called `test_server`, `test_support` or `wire_kit`.
 fn is_test_file(path: &Utf8Path) -> bool {
     let stem = path.file_stem().unwrap_or_default();
-    stem == "tests" || stem.ends_with("_tests") || stem.starts_with("test_") || stem.ends_with("_kit")
+    stem == "tests"
+        || stem.ends_with("_tests")
+        || stem.starts_with("test_")
+        || stem.ends_with("_kit")
 }
 
 #[cfg(test)]

@@ -7,10 +7,20 @@ pub(super) const CRATES: &[(&str, &[&str])] = &[
     ("deerflow-gateway", &["deerflow-domain", "deerflow-harness"]),
     ("deerflow-stores", &["deerflow-domain", "deerflow-harness"]),
     ("deerflow-bridges", &["deerflow-harness"]),
-    ("deerflow-channels", &["deerflow-domain", "deerflow-harness"]),
+    (
+        "deerflow-channels",
+        &["deerflow-domain", "deerflow-harness"],
+    ),
     (
         "deerflow-server",
-        &["deerflow-domain", "deerflow-gateway", "deerflow-stores", "deerflow-bridges", "deerflow-channels", "deerflow-harness"],
+        &[
+            "deerflow-domain",
+            "deerflow-gateway",
+            "deerflow-stores",
+            "deerflow-bridges",
+            "deerflow-channels",
+            "deerflow-harness",
+        ],
     ),
     (
         "deerflow-tests",
@@ -32,14 +42,26 @@ pub(super) const CRATES: &[(&str, &[&str])] = &[
 pub(super) const RESTRICTED: &[(&str, &[&str])] = &[
     ("sea-orm", &["deerflow-stores"]),
     ("sqlx", &["deerflow-stores"]),
-    ("axum", &["deerflow-gateway", "deerflow-server", "deerflow-tests"]),
+    (
+        "axum",
+        &["deerflow-gateway", "deerflow-server", "deerflow-tests"],
+    ),
     ("redis", &["deerflow-bridges", "deerflow-tests"]),
     ("figment", &["deerflow-harness"]),
 ];
 
 /// The top modules of harness from the bottom up. A module may use its own layer and those before it.
 pub(super) const LAYERS: &[&[&str]] = &[
-    &["messages", "state", "ids", "clock", "config", "host_file", "net", "turns"],
+    &[
+        "messages",
+        "state",
+        "ids",
+        "clock",
+        "config",
+        "host_file",
+        "net",
+        "turns",
+    ],
     &["runtime"],
     &[
         "models",

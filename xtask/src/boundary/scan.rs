@@ -45,15 +45,17 @@ impl Scan {
                     gated &= group.delimiter() != Delimiter::Brace;
                     at + 1
                 }
-                TokenTree::Ident(ident) if ident == "mod" => match (tokens.get(at + 1), tokens.get(at + 2)) {
-                    (Some(TokenTree::Ident(name)), Some(TokenTree::Group(body))) => {
-                        let inner = [module, &[name.to_string()]].concat();
-                        self.stream(body.stream(), &inner, in_test || gated);
-                        gated = false;
-                        at + 3
+                TokenTree::Ident(ident) if ident == "mod" => {
+                    match (tokens.get(at + 1), tokens.get(at + 2)) {
+                        (Some(TokenTree::Ident(name)), Some(TokenTree::Group(body))) => {
+                            let inner = [module, &[name.to_string()]].concat();
+                            self.stream(body.stream(), &inner, in_test || gated);
+                            gated = false;
+                            at + 3
+                        }
+                        _ => at + 1,
                     }
-                    _ => at + 1,
-                },
+                }
                 TokenTree::Ident(_) => self.path(&tokens, at, module, in_test || gated),
                 TokenTree::Literal(_) => at + 1,
             };
@@ -61,7 +63,13 @@ impl Scan {
     }
 
     /// Reads the leading `crate::`, `self::` and `super::` of a path, if one starts here, and returns where to go on.
-    fn path(&mut self, tokens: &[TokenTree], start: usize, module: &[String], in_test: bool) -> usize {
+    fn path(
+        &mut self,
+        tokens: &[TokenTree],
+        start: usize,
+        module: &[String],
+        in_test: bool,
+    ) -> usize {
         let mut at = start;
         let mut depth = module.len();
         while is_separator(tokens, at + 1) {
@@ -93,7 +101,12 @@ impl Scan {
                 }
             }
             Some(TokenTree::Ident(_)) if is_punct(tokens.get(1), '!') => {}
-            Some(head) => self.found.push(RootName { from: from.clone(), name: head.to_string(), line: head.span().start().line, in_test }),
+            Some(head) => self.found.push(RootName {
+                from: from.clone(),
+                name: head.to_string(),
+                line: head.span().start().line,
+                in_test,
+            }),
             None => {}
         }
     }

@@ -25,7 +25,10 @@ const GOOD: &str = r#"
 /// What is found once `old` is replaced by `new`.
 fn found(old: &str, new: &str) -> Vec<String> {
     assert!(GOOD.contains(old), "{old}");
-    judge(&GOOD.replacen(old, new, 1)).into_iter().map(|broken| format!("{}: {}", broken.line, broken.promise)).collect()
+    judge(&GOOD.replacen(old, new, 1))
+        .into_iter()
+        .map(|broken| format!("{}: {}", broken.line, broken.promise))
+        .collect()
 }
 
 fn without(line: &str) -> Vec<String> {
@@ -41,73 +44,128 @@ fn a_good_history_has_no_violations() {
 #[test]
 fn an_accepted_input_has_to_be_in_its_thread_once() {
     let human = r#"{"type":"human","text":"hi"}"#;
-    assert_eq!(found(&format!("{human},"), ""), [r#"17: call c1 was accepted, and "hi" is not in thread t"#]);
-    assert_eq!(found(human, &format!("{human},{human}")), [r#"17: call c1 was made once, and "hi" is 2 times in thread t"#]);
+    assert_eq!(
+        found(&format!("{human},"), ""),
+        [r#"17: call c1 was accepted, and "hi" is not in thread t"#]
+    );
+    assert_eq!(
+        found(human, &format!("{human},{human}")),
+        [r#"17: call c1 was made once, and "hi" is 2 times in thread t"#]
+    );
     let refused = format!(r#"{human},{{"type":"human","text":"again"}}"#);
-    assert_eq!(found(human, &refused), [r#"17: call c2 was refused, and "again" is 1 times in thread t"#]);
+    assert_eq!(
+        found(human, &refused),
+        [r#"17: call c2 was refused, and "again" is 1 times in thread t"#]
+    );
 }
 
 #[test]
 fn an_input_whose_run_was_stopped_or_undone_need_not_be_there() {
     for status in ["interrupted", "gone"] {
         let stopped = GOOD.replace(r#""status":"success""#, &format!(r#""status":"{status}""#));
-        assert_eq!(judge(&stopped.replace(r#"{"type":"human","text":"hi"},"#, "")), [], "{status}");
+        assert_eq!(
+            judge(&stopped.replace(r#"{"type":"human","text":"hi"},"#, "")),
+            [],
+            "{status}"
+        );
     }
 }
 
 #[test]
 fn a_run_is_accepted_once_and_stays_as_it_ended() {
     let accepted = r#"{"at":2,"op":"accepted","call":"c1","run":"r"}"#;
-    assert_eq!(found(accepted, &format!("{accepted}\n{accepted}")), ["4: run r is accepted twice"]);
+    assert_eq!(
+        found(accepted, &format!("{accepted}\n{accepted}")),
+        ["4: run r is accepted twice"]
+    );
     let read = r#"{"at":10,"op":"read_run","run":"r","status":"success"}"#;
     let changed = format!("{read}\n{}", read.replace("success", "error"));
-    assert_eq!(found(read, &changed), ["15: run r ended in success and is error now"]);
+    assert_eq!(
+        found(read, &changed),
+        ["15: run r ended in success and is error now"]
+    );
 }
 
 #[test]
 fn nobody_is_told_of_an_end_before_it_is_so() {
-    let expected =
-        ["14: run r is running after a viewer was told of its end", "14: run r was accepted, and is running when it is last read"];
+    let expected = [
+        "14: run r is running after a viewer was told of its end",
+        "14: run r was accepted, and is running when it is last read",
+    ];
     assert_eq!(found("success", "running"), expected);
 }
 
 #[test]
 fn a_stream_has_no_holes_and_no_repeats() {
     let first = r#"{"at":3,"op":"event","viewer":"v","id":"1-1","event":"metadata"}"#;
-    assert_eq!(without(first), ["6: a hole in run r: viewer v gets 2-1 after the beginning"]);
+    assert_eq!(
+        without(first),
+        ["6: a hole in run r: viewer v gets 2-1 after the beginning"]
+    );
     assert_eq!(
         found(r#""id":"4-2""#, r#""id":"3-2""#),
-        ["10: a repeat in run r: viewer v gets 3-2 after 3-2", "11: a hole in run r: viewer v gets 5-2 after 3-2"]
+        [
+            "10: a repeat in run r: viewer v gets 3-2 after 3-2",
+            "11: a hole in run r: viewer v gets 5-2 after 3-2"
+        ]
     );
-    assert_eq!(found(r#""id":"3-2""#, r#""id":"4-2""#)[0], "9: a hole in run r: viewer v gets 4-2 after 2-1");
-    assert_eq!(found(r#""id":"5-2""#, r#""id":"5-1""#), ["11: a hole in run r: viewer v gets 5-1 after 4-2"]);
-    assert_eq!(found(r#""after":"2-1""#, r#""after":"1-1""#), ["8: viewer v comes back from 1-1, it had seen 2-1"]);
+    assert_eq!(
+        found(r#""id":"3-2""#, r#""id":"4-2""#)[0],
+        "9: a hole in run r: viewer v gets 4-2 after 2-1"
+    );
+    assert_eq!(
+        found(r#""id":"5-2""#, r#""id":"5-1""#),
+        ["11: a hole in run r: viewer v gets 5-1 after 4-2"]
+    );
+    assert_eq!(
+        found(r#""after":"2-1""#, r#""after":"1-1""#),
+        ["8: viewer v comes back from 1-1, it had seen 2-1"]
+    );
 }
 
 #[test]
 fn another_attempt_may_take_back_what_the_lost_one_said() {
     let resumed = [("3-2", "2-2"), ("4-2", "3-2"), ("5-2", "4-2")];
-    let history = resumed.iter().fold(GOOD.to_owned(), |history, (old, new)| history.replace(&format!("\"{old}\""), &format!("\"{new}\"")));
+    let history = resumed.iter().fold(GOOD.to_owned(), |history, (old, new)| {
+        history.replace(&format!("\"{old}\""), &format!("\"{new}\""))
+    });
     assert_eq!(judge(&history), []);
 }
 
 #[test]
 fn a_stream_that_was_lost_with_its_server_begins_anew_with_the_state() {
     let anew = [("3-2", "1-2"), ("4-2", "2-2"), ("5-2", "3-2")];
-    let history = anew.iter().fold(GOOD.to_owned(), |history, (old, new)| history.replace(&format!("\"{old}\""), &format!("\"{new}\"")));
+    let history = anew.iter().fold(GOOD.to_owned(), |history, (old, new)| {
+        history.replace(&format!("\"{old}\""), &format!("\"{new}\""))
+    });
     assert_eq!(judge(&history), []);
     let told = r#""id":"3-2","event":"metadata""#;
-    assert_eq!(found(told, r#""id":"3-2","event":"messages""#), ["9: a hole in run r: viewer v gets 3-2 after 2-1"]);
-    assert_eq!(found(told, r#""id":"1-2","event":"messages""#)[0], "9: a repeat in run r: viewer v gets 1-2 after 2-1");
+    assert_eq!(
+        found(told, r#""id":"3-2","event":"messages""#),
+        ["9: a hole in run r: viewer v gets 3-2 after 2-1"]
+    );
+    assert_eq!(
+        found(told, r#""id":"1-2","event":"messages""#)[0],
+        "9: a repeat in run r: viewer v gets 1-2 after 2-1"
+    );
 }
 
 #[test]
 fn an_end_comes_once_and_last() {
     let ended = r#"{"at":9,"op":"ended","viewer":"v"}"#;
-    assert_eq!(without(ended), ["17: viewer v of run r never hears of its end"]);
-    assert_eq!(found(ended, &format!("{ended}\n{ended}")), ["14: viewer v is told of the end of r twice"]);
+    assert_eq!(
+        without(ended),
+        ["17: viewer v of run r never hears of its end"]
+    );
+    assert_eq!(
+        found(ended, &format!("{ended}\n{ended}")),
+        ["14: viewer v is told of the end of r twice"]
+    );
     let after = r#"{"at":9,"op":"event","viewer":"v","id":"6-2","event":"values"}"#;
-    assert_eq!(found(ended, &format!("{ended}\n{after}")), ["14: viewer v gets values 6-2 after the end"]);
+    assert_eq!(
+        found(ended, &format!("{ended}\n{after}")),
+        ["14: viewer v gets values 6-2 after the end"]
+    );
 }
 
 #[test]
@@ -119,9 +177,15 @@ fn who_is_told_of_a_gap_knows_that_something_is_missing() {
 
 #[test]
 fn an_answer_is_what_was_said_and_read() {
-    assert_eq!(found(r#""text":"there"}"#, r#""text":"her"}"#), [r#"17: thread t has "hello there", viewer v read "hello her""#]);
     assert_eq!(
-        found(r#""op":"said","text":"hello there""#, r#""op":"said","text":"bye""#),
+        found(r#""text":"there"}"#, r#""text":"her"}"#),
+        [r#"17: thread t has "hello there", viewer v read "hello her""#]
+    );
+    assert_eq!(
+        found(
+            r#""op":"said","text":"hello there""#,
+            r#""op":"said","text":"bye""#
+        ),
         [r#"17: thread t has "hello there", which nobody said"#]
     );
 }

@@ -18,15 +18,29 @@ pub(super) struct Line {
 #[serde(tag = "op", rename_all = "snake_case")]
 pub(super) enum Operation {
     /// It asks for a run.
-    Asked { call: String, thread: String, input: String },
+    Asked {
+        call: String,
+        thread: String,
+        input: String,
+    },
     /// It is told that the run is accepted.
     Accepted { call: String, run: String },
     /// It is told that there will be no such run.
     Refused { call: String },
     /// It follows a run, from behind an event or from the beginning.
-    Opened { viewer: String, run: String, after: Option<EventId> },
+    Opened {
+        viewer: String,
+        run: String,
+        after: Option<EventId>,
+    },
     /// It gets an event, and with it perhaps a piece of a message.
-    Event { viewer: String, id: EventId, event: String, message: Option<String>, text: Option<String> },
+    Event {
+        viewer: String,
+        id: EventId,
+        event: String,
+        message: Option<String>,
+        text: Option<String>,
+    },
     /// It is told that the run has ended.
     Ended { viewer: String },
     /// It is told that events are missing.
@@ -36,7 +50,10 @@ pub(super) enum Operation {
     /// It reads how a run stands; `gone` when there is none.
     ReadRun { run: String, status: String },
     /// It reads what was said in a thread.
-    ReadThread { thread: String, messages: Vec<Message> },
+    ReadThread {
+        thread: String,
+        messages: Vec<Message>,
+    },
     /// The model gave a whole answer.
     Said { text: String },
 }
@@ -63,8 +80,12 @@ impl TryFrom<String> for EventId {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
-        let parts = text.split_once('-').and_then(|(number, attempt)| Some((number.parse().ok()?, attempt.parse().ok()?)));
-        parts.map(|(number, attempt)| Self { number, attempt }).ok_or_else(|| format!("{text:?} is no event id"))
+        let parts = text
+            .split_once('-')
+            .and_then(|(number, attempt)| Some((number.parse().ok()?, attempt.parse().ok()?)));
+        parts
+            .map(|(number, attempt)| Self { number, attempt })
+            .ok_or_else(|| format!("{text:?} is no event id"))
     }
 }
 

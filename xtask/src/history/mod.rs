@@ -20,8 +20,13 @@ use crate::report::Violation;
 pub(crate) fn check(files: &[PathBuf]) -> Result<Vec<Violation>> {
     let mut violations = Vec::new();
     for file in files {
-        let text = fs::read_to_string(file).with_context(|| format!("reading {}", file.display()))?;
-        violations.extend(judge(&text).into_iter().map(|Broken { line, promise }| Violation::at(file.display(), line, promise)));
+        let text =
+            fs::read_to_string(file).with_context(|| format!("reading {}", file.display()))?;
+        violations.extend(
+            judge(&text)
+                .into_iter()
+                .map(|Broken { line, promise }| Violation::at(file.display(), line, promise)),
+        );
     }
     Ok(violations)
 }
@@ -35,7 +40,10 @@ struct Broken {
 
 impl Broken {
     fn at(line: usize, promise: impl Into<String>) -> Self {
-        Self { line, promise: promise.into() }
+        Self {
+            line,
+            promise: promise.into(),
+        }
     }
 }
 
@@ -45,14 +53,23 @@ type Numbered = (usize, Operation);
 fn judge(text: &str) -> Vec<Broken> {
     let (mut history, mut broken): (Vec<Numbered>, _) = (Vec::new(), Vec::new());
     let mut last = 0;
-    for (number, line) in (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty()) {
+    for (number, line) in (1..)
+        .zip(text.lines())
+        .filter(|(_, line)| !line.trim().is_empty())
+    {
         match serde_json::from_str::<Line>(line) {
-            Ok(Line { at, .. }) if at < last => broken.push(Broken::at(number, format!("time goes back from {last} to {at}"))),
+            Ok(Line { at, .. }) if at < last => broken.push(Broken::at(
+                number,
+                format!("time goes back from {last} to {at}"),
+            )),
             Ok(Line { at, operation }) => {
                 last = at;
                 history.push((number, operation));
             }
-            Err(error) => broken.push(Broken::at(number, format!("is no line of a history: {error}"))),
+            Err(error) => broken.push(Broken::at(
+                number,
+                format!("is no line of a history: {error}"),
+            )),
         }
     }
     runs::judge(&history, &mut broken);

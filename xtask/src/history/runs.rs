@@ -34,11 +34,21 @@ pub(super) fn judge(history: &[Numbered], broken: &mut Vec<Broken>) {
             }
             Operation::ReadRun { run, status } => {
                 let known = runs.entry(run).or_default();
-                if let Some((_, before)) = known.status.as_ref().filter(|(_, before)| is_terminal(before) && before != status) {
-                    broken.push(Broken::at(*line, format!("run {run} ended in {before} and is {status} now")));
+                if let Some((_, before)) = known
+                    .status
+                    .as_ref()
+                    .filter(|(_, before)| is_terminal(before) && before != status)
+                {
+                    broken.push(Broken::at(
+                        *line,
+                        format!("run {run} ended in {before} and is {status} now"),
+                    ));
                 }
                 if known.told.is_some() && !is_terminal(status) {
-                    broken.push(Broken::at(*line, format!("run {run} is {status} after a viewer was told of its end")));
+                    broken.push(Broken::at(
+                        *line,
+                        format!("run {run} is {status} after a viewer was told of its end"),
+                    ));
                 }
                 known.status = Some((*line, status.clone()));
             }
@@ -46,8 +56,14 @@ pub(super) fn judge(history: &[Numbered], broken: &mut Vec<Broken>) {
         }
     }
     for (run, known) in runs {
-        if let Some((line, status)) = known.status.filter(|(_, status)| known.accepted && !is_terminal(status)) {
-            broken.push(Broken::at(line, format!("run {run} was accepted, and is {status} when it is last read")));
+        if let Some((line, status)) = known
+            .status
+            .filter(|(_, status)| known.accepted && !is_terminal(status))
+        {
+            broken.push(Broken::at(
+                line,
+                format!("run {run} was accepted, and is {status} when it is last read"),
+            ));
         }
     }
 }

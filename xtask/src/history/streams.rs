@@ -21,7 +21,9 @@ impl Viewer {
     fn expects(&self, id: EventId, event: &str) -> bool {
         match self.last {
             None => id.number == 1,
-            Some(last) if id.attempt > last.attempt => event == "metadata" && (1..=last.number + 1).contains(&id.number),
+            Some(last) if id.attempt > last.attempt => {
+                event == "metadata" && (1..=last.number + 1).contains(&id.number)
+            }
             Some(last) => id.attempt == last.attempt && id.number == last.number + 1,
         }
     }
@@ -32,33 +34,61 @@ pub(super) fn judge(history: &[Numbered], broken: &mut Vec<Broken>) {
     for (line, operation) in history {
         let mut say = |what: String| broken.push(Broken::at(*line, what));
         match operation {
-            Operation::Opened { viewer: name, run, after } => {
-                let viewer = viewers.entry(name).or_insert_with(|| Viewer { run: run.clone(), ..Viewer::default() });
+            Operation::Opened {
+                viewer: name,
+                run,
+                after,
+            } => {
+                let viewer = viewers.entry(name).or_insert_with(|| Viewer {
+                    run: run.clone(),
+                    ..Viewer::default()
+                });
                 if viewer.run != *run {
-                    say(format!("viewer {name} follows {} and then {run}", viewer.run));
+                    say(format!(
+                        "viewer {name} follows {} and then {run}",
+                        viewer.run
+                    ));
                 }
                 if !viewer.gapped && viewer.last != *after {
-                    say(format!("viewer {name} comes back from {}, it had seen {}", shown(*after), shown(viewer.last)));
+                    say(format!(
+                        "viewer {name} comes back from {}, it had seen {}",
+                        shown(*after),
+                        shown(viewer.last)
+                    ));
                 }
                 viewer.open = true;
             }
-            Operation::Event { viewer: name, id, event, .. } => match viewers.get_mut(name.as_str()) {
+            Operation::Event {
+                viewer: name,
+                id,
+                event,
+                ..
+            } => match viewers.get_mut(name.as_str()) {
                 Some(viewer) if viewer.open => {
                     if viewer.over {
                         say(format!("viewer {name} gets {event} {id} after the end"));
                     } else if !viewer.gapped && !viewer.expects(*id, event) {
                         let repeat = viewer.last.is_some_and(|last| id.number <= last.number);
                         let what = if repeat { "a repeat" } else { "a hole" };
-                        say(format!("{what} in run {}: viewer {name} gets {id} after {}", viewer.run, shown(viewer.last)));
+                        say(format!(
+                            "{what} in run {}: viewer {name} gets {id} after {}",
+                            viewer.run,
+                            shown(viewer.last)
+                        ));
                     }
                     viewer.last = Some(*id);
                 }
                 _ => say(format!("viewer {name} gets {id} and is not connected")),
             },
             Operation::Ended { viewer: name } => match viewers.get_mut(name.as_str()) {
-                Some(viewer) if viewer.over => say(format!("viewer {name} is told of the end of {} twice", viewer.run)),
+                Some(viewer) if viewer.over => say(format!(
+                    "viewer {name} is told of the end of {} twice",
+                    viewer.run
+                )),
                 Some(viewer) => viewer.over = true,
-                None => say(format!("viewer {name} is told of an end and follows nothing")),
+                None => say(format!(
+                    "viewer {name} is told of an end and follows nothing"
+                )),
             },
             // It knows that it misses some.
             Operation::Gap { viewer: name } => {
@@ -75,8 +105,14 @@ pub(super) fn judge(history: &[Numbered], broken: &mut Vec<Broken>) {
         }
     }
     let end = history.last().map_or(0, |(line, _)| *line);
-    for (name, viewer) in viewers.into_iter().filter(|(_, viewer)| !viewer.over && !viewer.gapped) {
-        broken.push(Broken::at(end, format!("viewer {name} of run {} never hears of its end", viewer.run)));
+    for (name, viewer) in viewers
+        .into_iter()
+        .filter(|(_, viewer)| !viewer.over && !viewer.gapped)
+    {
+        broken.push(Broken::at(
+            end,
+            format!("viewer {name} of run {} never hears of its end", viewer.run),
+        ));
     }
 }
 

@@ -19,7 +19,11 @@ pub(super) fn check(file: &SourceFile, violations: &mut Vec<Violation>) {
         Ok(tokens) => Check { file, violations }.stream(tokens),
         Err(error) => {
             let line = error.span().start().line;
-            violations.push(Violation::at(&file.path, line, format!("is not Rust: {error}")));
+            violations.push(Violation::at(
+                &file.path,
+                line,
+                format!("is not Rust: {error}"),
+            ));
         }
     }
 }
@@ -34,10 +38,15 @@ impl Check<'_> {
         let tokens: Vec<TokenTree> = tokens.into_iter().collect();
         for (at, token) in tokens.iter().enumerate() {
             match token {
-                TokenTree::Punct(punct) if punct.as_char() == '#' => self.attribute(&tokens[at + 1..]),
+                TokenTree::Punct(punct) if punct.as_char() == '#' => {
+                    self.attribute(&tokens[at + 1..])
+                }
                 TokenTree::Ident(ident) if is_punct(tokens.get(at + 1), '!') => {
                     if let Some(name) = UNFINISHED.iter().find(|name| ident == *name) {
-                        self.tell(token, format!("`{name}!` stands for code that is not there"));
+                        self.tell(
+                            token,
+                            format!("`{name}!` stands for code that is not there"),
+                        );
                     }
                 }
                 TokenTree::Group(group) => self.stream(group.stream()),
@@ -48,7 +57,11 @@ impl Check<'_> {
 
     /// Looks at an attribute and the item behind it; `rest` begins after the `#`.
     fn attribute(&mut self, rest: &[TokenTree]) {
-        let rest = if is_punct(rest.first(), '!') { &rest[1..] } else { rest };
+        let rest = if is_punct(rest.first(), '!') {
+            &rest[1..]
+        } else {
+            rest
+        };
         if let Some(TokenTree::Group(brackets)) = rest.first()
             && brackets.delimiter() == Delimiter::Bracket
         {
@@ -65,8 +78,13 @@ impl Check<'_> {
     fn silencer(&mut self, attribute: TokenStream) {
         let tokens: Vec<TokenTree> = attribute.into_iter().collect();
         for (at, token) in tokens.iter().enumerate() {
-            if is_ident(Some(token), "allow") && matches!(tokens.get(at + 1), Some(TokenTree::Group(_))) {
-                self.tell(token, "silences a lint for good: write `#[expect(.., reason = \"..\")]`");
+            if is_ident(Some(token), "allow")
+                && matches!(tokens.get(at + 1), Some(TokenTree::Group(_)))
+            {
+                self.tell(
+                    token,
+                    "silences a lint for good: write `#[expect(.., reason = \"..\")]`",
+                );
             }
             if let TokenTree::Group(group) = token {
                 self.silencer(group.stream());
@@ -83,13 +101,15 @@ impl Check<'_> {
                 "{lines} lines of tests, more than {INLINE_TESTS}: move them to `{stem}_tests.rs` and include them \
                  with `#[path]`"
             );
-            self.violations.push(Violation::at(&self.file.path, first, problem));
+            self.violations
+                .push(Violation::at(&self.file.path, first, problem));
         }
     }
 
     fn tell(&mut self, token: &TokenTree, problem: impl Into<String>) {
         let line = token.span().start().line;
-        self.violations.push(Violation::at(&self.file.path, line, problem));
+        self.violations
+            .push(Violation::at(&self.file.path, line, problem));
     }
 }
 
@@ -104,7 +124,12 @@ fn module_body(item: &[TokenTree]) -> Option<&Group> {
         item => item,
     };
     match item {
-        [TokenTree::Ident(word), TokenTree::Ident(_), TokenTree::Group(body), ..] if word == "mod" => Some(body),
+        [
+            TokenTree::Ident(word),
+            TokenTree::Ident(_),
+            TokenTree::Group(body),
+            ..,
+        ] if word == "mod" => Some(body),
         _ => None,
     }
 }
@@ -114,7 +139,10 @@ mod tests {
     use super::*;
 
     fn problems(text: &str) -> Vec<String> {
-        let file = SourceFile { path: "app/a.rs".into(), text: text.to_owned() };
+        let file = SourceFile {
+            path: "app/a.rs".into(),
+            text: text.to_owned(),
+        };
         let mut violations = Vec::new();
         check(&file, &mut violations);
         violations.iter().map(ToString::to_string).collect()
@@ -122,10 +150,15 @@ mod tests {
 
     #[test]
     fn a_silenced_lint_is_caught_in_every_spelling() {
-        for text in ["#[allow(dead_code)] fn f() {}", "#![allow(dead_code)]", "mod m { #[cfg_attr(test, allow(dead_code))] fn f() {} }"] {
+        for text in [
+            "#[allow(dead_code)] fn f() {}",
+            "#![allow(dead_code)]",
+            "mod m { #[cfg_attr(test, allow(dead_code))] fn f() {} }",
+        ] {
             assert_eq!(problems(text).len(), 1, "{text}");
         }
-        let fine = "#[expect(dead_code, reason = \"r\")] fn allow(a: u8) { allow(a) } // #[allow(x)]";
+        let fine =
+            "#[expect(dead_code, reason = \"r\")] fn allow(a: u8) { allow(a) } // #[allow(x)]";
         assert_eq!(problems(fine), Vec::<String>::new());
     }
 
@@ -134,17 +167,24 @@ mod tests {
         let text = "fn f() {\n  todo!()\n}\nfn g() { unimplemented!(\"later\") }\n// todo!()\nconst T: &str = \"todo!()\";";
         assert_eq!(
             problems(text),
-            ["app/a.rs:2: `todo!` stands for code that is not there", "app/a.rs:4: `unimplemented!` stands for code that is not there",]
+            [
+                "app/a.rs:2: `todo!` stands for code that is not there",
+                "app/a.rs:4: `unimplemented!` stands for code that is not there",
+            ]
         );
     }
 
     #[test]
     fn long_inline_tests_move_to_a_file_beside() {
-        let module = |lines: usize| format!("#[cfg(test)]\nmod tests {{{}}}\n", "\n".repeat(lines - 1));
+        let module =
+            |lines: usize| format!("#[cfg(test)]\nmod tests {{{}}}\n", "\n".repeat(lines - 1));
         assert_eq!(problems(&module(INLINE_TESTS)), Vec::<String>::new());
         let found = problems(&module(INLINE_TESTS + 1));
         assert_eq!(found.len(), 1);
-        assert!(found[0].starts_with("app/a.rs:2: 81 lines of tests"), "{found:?}");
+        assert!(
+            found[0].starts_with("app/a.rs:2: 81 lines of tests"),
+            "{found:?}"
+        );
         assert!(found[0].contains("a_tests.rs"), "{found:?}");
     }
 }

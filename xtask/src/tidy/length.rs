@@ -41,10 +41,13 @@ impl Oversize {
                 continue;
             }
             let mut words = line.splitn(3, ' ');
-            let (Some(path), Some(cap), Some(_reason)) = (words.next(), words.next(), words.next()) else {
+            let (Some(path), Some(cap), Some(_reason)) = (words.next(), words.next(), words.next())
+            else {
                 bail!("{LIST}:{}: expected `path cap reason`", index + 1);
             };
-            let cap = cap.parse().with_context(|| format!("{LIST}:{}: the cap {cap:?} is no number", index + 1))?;
+            let cap = cap
+                .parse()
+                .with_context(|| format!("{LIST}:{}: the cap {cap:?} is no number", index + 1))?;
             if caps.insert(Utf8PathBuf::from(path), cap).is_some() {
                 bail!("{LIST}:{}: {path} is listed twice", index + 1);
             }
@@ -72,13 +75,17 @@ impl Oversize {
 
     /// A violation for each listed file that was not seen.
     pub(super) fn leftovers(self) -> impl Iterator<Item = Violation> {
-        self.caps.into_keys().map(|path| Violation::new(LIST, format!("{path} is gone: take it off the list")))
+        self.caps
+            .into_keys()
+            .map(|path| Violation::new(LIST, format!("{path} is gone: take it off the list")))
     }
 }
 
 /// Tests and migrations may be as long as they need: the first are read one at a time, the second never change.
 fn is_free(path: &Utf8Path) -> bool {
-    let in_free_folder = path.components().any(|part| matches!(part.as_str(), "tests" | "migration" | "migrations"));
+    let in_free_folder = path
+        .components()
+        .any(|part| matches!(part.as_str(), "tests" | "migration" | "migrations"));
     in_free_folder || path.as_str().ends_with("_tests.rs")
 }
 

@@ -3,23 +3,36 @@
 use super::*;
 
 fn file(path: &str, lines: usize) -> SourceFile {
-    SourceFile { path: path.into(), text: "\n".repeat(lines) }
+    SourceFile {
+        path: path.into(),
+        text: "\n".repeat(lines),
+    }
 }
 
 fn problem(list: &str, path: &str, lines: usize) -> Option<String> {
     let mut oversize = Oversize::parse(list).unwrap();
-    oversize.check(&file(path, lines)).map(|found| found.to_string())
+    oversize
+        .check(&file(path, lines))
+        .map(|found| found.to_string())
 }
 
 #[test]
 fn a_file_keeps_to_the_limit() {
     assert_eq!(problem("", "app/a.rs", LIMIT), None);
-    assert!(problem("", "app/a.rs", LIMIT + 1).unwrap().starts_with("app/a.rs: 401 lines"));
+    assert!(
+        problem("", "app/a.rs", LIMIT + 1)
+            .unwrap()
+            .starts_with("app/a.rs: 401 lines")
+    );
 }
 
 #[test]
 fn tests_and_migrations_are_as_long_as_they_need() {
-    for path in ["app/a_tests.rs", "tests/it/a.rs", "app/stores/src/migration/m1.rs"] {
+    for path in [
+        "app/a_tests.rs",
+        "tests/it/a.rs",
+        "app/stores/src/migration/m1.rs",
+    ] {
         assert_eq!(problem("", path, 5 * LIMIT), None, "{path}");
     }
 }
@@ -28,14 +41,29 @@ fn tests_and_migrations_are_as_long_as_they_need() {
 fn a_cap_only_shrinks() {
     let list = "# comment\n\napp/a.rs 500 one long table\n";
     assert_eq!(problem(list, "app/a.rs", 500), None);
-    assert!(problem(list, "app/a.rs", 501).unwrap().contains("more than its cap of 500"));
-    assert!(problem(list, "app/a.rs", 499).unwrap().contains("lower its cap"));
-    assert!(problem(list, "app/a.rs", LIMIT).unwrap().contains("fits again"));
+    assert!(
+        problem(list, "app/a.rs", 501)
+            .unwrap()
+            .contains("more than its cap of 500")
+    );
+    assert!(
+        problem(list, "app/a.rs", 499)
+            .unwrap()
+            .contains("lower its cap")
+    );
+    assert!(
+        problem(list, "app/a.rs", LIMIT)
+            .unwrap()
+            .contains("fits again")
+    );
 }
 
 #[test]
 fn a_listed_file_that_is_gone_is_told() {
-    let left: Vec<_> = Oversize::parse("app/a.rs 500 why").unwrap().leftovers().collect();
+    let left: Vec<_> = Oversize::parse("app/a.rs 500 why")
+        .unwrap()
+        .leftovers()
+        .collect();
     assert_eq!(left.len(), 1);
     assert!(left[0].to_string().contains("app/a.rs is gone"));
 }
@@ -45,7 +73,10 @@ fn a_malformed_list_is_refused_with_its_line() {
     for (text, cause) in [
         ("app/a.rs 500", ":1: expected"),
         ("#\napp/a.rs many why", ":2: the cap"),
-        ("app/a.rs 500 why\napp/a.rs 500 why", ":2: app/a.rs is listed twice"),
+        (
+            "app/a.rs 500 why\napp/a.rs 500 why",
+            ":2: app/a.rs is listed twice",
+        ),
     ] {
         let error = Oversize::parse(text).unwrap_err().to_string();
         assert!(error.contains(cause), "{error}");

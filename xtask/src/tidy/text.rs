@@ -7,9 +7,13 @@ use crate::workspace::SourceFile;
 const MARKS: [&str; 2] = [concat!("FIX", "ME"), concat!("XX", "X")];
 
 pub(super) fn check(file: &SourceFile, violations: &mut Vec<Violation>) {
-    let mut tell = |line: usize, problem: &str| violations.push(Violation::at(&file.path, line, problem));
+    let mut tell =
+        |line: usize, problem: &str| violations.push(Violation::at(&file.path, line, problem));
     if !opens_with_a_sentence(&file.text) {
-        tell(1, "must open with one `//!` sentence that says what the file is");
+        tell(
+            1,
+            "must open with one `//!` sentence that says what the file is",
+        );
     }
     for (index, line) in file.text.lines().enumerate() {
         if line.ends_with(char::is_whitespace) {
@@ -26,11 +30,14 @@ pub(super) fn check(file: &SourceFile, violations: &mut Vec<Violation>) {
 
 fn opens_with_a_sentence(text: &str) -> bool {
     let first = text.lines().next().unwrap_or_default();
-    first.strip_prefix("//!").is_some_and(|rest| !rest.trim().is_empty())
+    first
+        .strip_prefix("//!")
+        .is_some_and(|rest| !rest.trim().is_empty())
 }
 
 fn has_word(line: &str, word: &str) -> bool {
-    line.split(|letter: char| !letter.is_alphanumeric() && letter != '_').any(|found| found == word)
+    line.split(|letter: char| !letter.is_alphanumeric() && letter != '_')
+        .any(|found| found == word)
 }
 
 #[cfg(test)]
@@ -38,7 +45,10 @@ mod tests {
     use super::*;
 
     fn problems(text: &str) -> Vec<String> {
-        let file = SourceFile { path: "a.rs".into(), text: text.to_owned() };
+        let file = SourceFile {
+            path: "a.rs".into(),
+            text: text.to_owned(),
+        };
         let mut violations = Vec::new();
         check(&file, &mut violations);
         violations.iter().map(ToString::to_string).collect()
@@ -47,7 +57,13 @@ mod tests {
     #[test]
     fn a_file_opens_with_a_sentence() {
         assert_eq!(problems("//! Says it.\n"), Vec::<String>::new());
-        for text in ["", "//!\n", "\n//! Late.\n", "// Plain.\n", "use std::fs;\n"] {
+        for text in [
+            "",
+            "//!\n",
+            "\n//! Late.\n",
+            "// Plain.\n",
+            "use std::fs;\n",
+        ] {
             let found = problems(text);
             assert_eq!(found.len(), 1, "{text:?}");
             assert!(found[0].starts_with("a.rs:1: must open"), "{text:?}");
@@ -64,7 +80,10 @@ mod tests {
     fn marks_of_unfinished_work_count_as_words_only() {
         for mark in MARKS {
             assert_eq!(problems(&format!("//! A.\n// {mark}: later\n")).len(), 1);
-            assert_eq!(problems(&format!("//! A.\n// {mark}Y and A_{mark}\n")), Vec::<String>::new());
+            assert_eq!(
+                problems(&format!("//! A.\n// {mark}Y and A_{mark}\n")),
+                Vec::<String>::new()
+            );
         }
     }
 }

@@ -21,9 +21,16 @@ impl Copy {
 
     /// Runs a check over the copy: whether it passed, and what it said.
     pub(crate) fn check(&self, check: &str) -> Result<(bool, String)> {
-        let output = Command::new(env!("CARGO_BIN_EXE_xtask")).args([check, "--root"]).arg(self.folder.path()).output()?;
+        let output = Command::new(env!("CARGO_BIN_EXE_xtask"))
+            .args([check, "--root"])
+            .arg(self.folder.path())
+            .output()?;
         let said = String::from_utf8(output.stderr)?;
-        ensure!(matches!(output.status.code(), Some(0 | 1)), "{}: {said}", output.status);
+        ensure!(
+            matches!(output.status.code(), Some(0 | 1)),
+            "{}: {said}",
+            output.status
+        );
         Ok((output.status.success(), said))
     }
 

@@ -10,11 +10,18 @@ fn untidy_files_are_caught_in_every_folder_of_ours() -> Result<()> {
     for folder in ["harness/src", "app/stores/src", "xtask/src", "tests/it"] {
         copy.write(&format!("{folder}/planted.rs"), "fn f() { todo!() } \n")?;
     }
-    copy.append("xtask/src/tidy/oversize.txt", "app/gone.rs 500 it was long\n")?;
+    copy.append(
+        "xtask/src/tidy/oversize.txt",
+        "app/gone.rs 500 it was long\n",
+    )?;
     let (passed, output) = copy.check("tidy")?;
     assert!(!passed);
     for folder in ["harness/src", "app/stores/src", "xtask/src", "tests/it"] {
-        for problem in ["must open with one `//!` sentence", "ends in whitespace", "`todo!` stands for code"] {
+        for problem in [
+            "must open with one `//!` sentence",
+            "ends in whitespace",
+            "`todo!` stands for code",
+        ] {
             let line = format!("{folder}/planted.rs:1: {problem}");
             assert!(output.contains(&line), "{line} is not in\n{output}");
         }

@@ -12,7 +12,10 @@ impl State {
     pub(super) fn own(&mut self, attempt: u32, known: Option<Outline>, logged: &LogOutline) {
         self.changed_at = Instant::now();
         if let Some(owner) = &mut self.owner {
-            if known.as_ref().is_none_or(|outline| outline.tail.max(logged.tail()) <= self.outline.tail) {
+            if known
+                .as_ref()
+                .is_none_or(|outline| outline.tail.max(logged.tail()) <= self.outline.tail)
+            {
                 // What the lower attempt published here goes on its way first.
                 owner.attempt = owner.attempt.max(attempt);
                 return;
@@ -30,7 +33,12 @@ impl State {
         }
         self.gone = false;
         self.lost_since = None;
-        self.owner = Some(Owner::of(attempt, claimed, acked, Spilling::beside(self.durable, &self.outline)));
+        self.owner = Some(Owner::of(
+            attempt,
+            claimed,
+            acked,
+            Spilling::beside(self.durable, &self.outline),
+        ));
     }
 
     /// The server has said where an unclaimed stream stands: what waits is numbered after that.
@@ -38,15 +46,26 @@ impl State {
         let Some(owner) = &mut self.owner else { return };
         owner.claimed = true;
         let acked = outline.tail;
-        let outline = if owner.spilling.logged > 0 { outline } else { outline.with(logged) };
+        let outline = if owner.spilling.logged > 0 {
+            outline
+        } else {
+            outline.with(logged)
+        };
         if outline.tail <= owner.acked {
             owner.acked = acked;
             return;
         }
-        tracing::warn!(tail = outline.tail, "the stream had more events than was known while the server was out of order");
+        tracing::warn!(
+            tail = outline.tail,
+            "the stream had more events than was known while the server was out of order"
+        );
         let known = std::mem::replace(&mut owner.acked, acked);
         owner.spilling = Spilling::beside(self.durable, &outline);
-        while self.entries.front().is_some_and(|entry| entry.event.id.seq <= known) {
+        while self
+            .entries
+            .front()
+            .is_some_and(|entry| entry.event.id.seq <= known)
+        {
             self.drop_oldest();
         }
         self.generation += 1;

@@ -11,11 +11,18 @@ use super::outline::Outline;
 
 impl Inner {
     /// The log to view a run with, and where in it; `None` for a run that nobody knows.
-    pub(super) async fn find(&self, run_id: &RunId, from: ResumeFrom) -> Result<Option<(Arc<RunLog>, Located)>, BridgeError> {
+    pub(super) async fn find(
+        &self,
+        run_id: &RunId,
+        from: ResumeFrom,
+    ) -> Result<Option<(Arc<RunLog>, Located)>, BridgeError> {
         if let Some(log) = self.runs.get(run_id).filter(|log| log.is_owned()) {
             self.settled(&log).await;
             let located = match log.locate(from) {
-                Located::Gap(gap) => self.find_beside(&log, from).await.map_or(Located::Gap(gap), Located::At),
+                Located::Gap(gap) => self
+                    .find_beside(&log, from)
+                    .await
+                    .map_or(Located::Gap(gap), Located::At),
                 at => at,
             };
             return Ok(Some((log, located)));
@@ -34,10 +41,14 @@ impl Inner {
         });
         let there = match look {
             Ok(look) => look.outline.map(|outline| (outline, look.whole)),
-            Err(outage) if logged.is_empty() => return Err(BridgeError::Transport(outage.to_string())),
+            Err(outage) if logged.is_empty() => {
+                return Err(BridgeError::Transport(outage.to_string()));
+            }
             Err(outage) => {
                 let outline = Outline::default().with(&logged);
-                let next = outline.locate(from).ok_or_else(|| BridgeError::Transport(outage.to_string()))?;
+                let next = outline
+                    .locate(from)
+                    .ok_or_else(|| BridgeError::Transport(outage.to_string()))?;
                 return Ok(Some(self.follow(run_id, outline, next)));
             }
         };
@@ -45,12 +56,19 @@ impl Inner {
             None if logged.is_empty() => return Ok(None),
             None => Outline::default().with(&logged),
             // Nobody makes the events of an ended run anew.
-            Some((outline, false)) if outline.ended().is_some() => Outline { first: outline.tail + 1, ..outline }.with(&logged),
+            Some((outline, false)) if outline.ended().is_some() => Outline {
+                first: outline.tail + 1,
+                ..outline
+            }
+            .with(&logged),
             Some((outline, _)) => outline.with(&logged),
         };
         let Some(next) = outline.locate(from) else {
             let gap = outline.gap(run_id, cursor_of(from));
-            return Ok(Some((self.runs.unlisted(run_id, outline), Located::Gap(gap))));
+            return Ok(Some((
+                self.runs.unlisted(run_id, outline),
+                Located::Gap(gap),
+            )));
         };
         Ok(Some(self.follow(run_id, outline, next)))
     }
@@ -69,7 +87,14 @@ impl Inner {
             }
         };
         let generation = log.generation();
-        (log, Located::At(Place { next, ended, generation }))
+        (
+            log,
+            Located::At(Place {
+                next,
+                ended,
+                generation,
+            }),
+        )
     }
 
     /// Where a viewer of an owned run begins whose cursor is older than what the server keeps.

@@ -24,10 +24,15 @@ impl RunLog {
             if !state.durable || state.owner.is_some() || state.asking {
                 return None;
             }
-            let outline = look.filter(|look| look.whole).and_then(|look| look.outline.as_ref());
+            let outline = look
+                .filter(|look| look.whole)
+                .and_then(|look| look.outline.as_ref());
             let short = outline.is_none_or(|outline| outline.tail < state.outline.tail);
-            let silent = outline.is_some_and(|outline| outline.tail == state.outline.tail && outline.ended().is_none());
-            state.asking = short || silent && !state.asked_in_silence && state.changed_at.elapsed() >= SILENCE;
+            let silent = outline.is_some_and(|outline| {
+                outline.tail == state.outline.tail && outline.ended().is_none()
+            });
+            state.asking =
+                short || silent && !state.asked_in_silence && state.changed_at.elapsed() >= SILENCE;
             state.asking.then_some(state.outline.newest())
         })
     }
@@ -47,7 +52,9 @@ impl RunLog {
     pub(super) fn observe_logged(&self, seen: EventId, page: Option<LogPage>) -> Observed {
         self.locked(|state| {
             state.asking = false;
-            let Some(LogPage { mut events, end }) = page else { return Observed::Fine };
+            let Some(LogPage { mut events, end }) = page else {
+                return Observed::Fine;
+            };
             if state.owner.is_some() || state.outline.newest() != seen {
                 return Observed::Fine;
             }
@@ -89,14 +96,24 @@ impl State {
                 self.take_in(event, now);
             }
         }
-        while self.entries.len() > FOLLOWED_EVENTS || (self.bytes > FOLLOWED_BYTES && self.entries.len() > 1) {
+        while self.entries.len() > FOLLOWED_EVENTS
+            || (self.bytes > FOLLOWED_BYTES && self.entries.len() > 1)
+        {
             self.drop_oldest();
         }
     }
 
-    pub(super) fn observe_as_follower(&mut self, look: Look, count: usize, options: &RedisOptions) -> Observed {
+    pub(super) fn observe_as_follower(
+        &mut self,
+        look: Look,
+        count: usize,
+        options: &RedisOptions,
+    ) -> Observed {
         let now = Instant::now();
-        let Some(outline) = look.outline.filter(|outline| look.whole && outline.tail >= self.outline.tail) else {
+        let Some(outline) = look
+            .outline
+            .filter(|outline| look.whole && outline.tail >= self.outline.tail)
+        else {
             // Its owner may make it anew; what never comes back is a gap.
             let since = *self.lost_since.get_or_insert(now);
             self.gone |= now.saturating_duration_since(since) >= options.loss_patience;

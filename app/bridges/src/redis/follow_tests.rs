@@ -3,7 +3,9 @@
 use std::collections::VecDeque;
 
 use harness::ids::RunId;
-use harness::runtime::stream_bridge::{BridgeError, EventData, EventName, LogOutline, TerminalKind};
+use harness::runtime::stream_bridge::{
+    BridgeError, EventData, EventName, LogOutline, TerminalKind,
+};
 use harness::runtime::tasks::Tasks;
 
 use super::*;
@@ -14,7 +16,11 @@ fn id(seq: u64, attempt: u32) -> EventId {
 }
 
 fn event(seq: u64, attempt: u32) -> StreamEvent {
-    StreamEvent { id: id(seq, attempt), event: EventName::Borrowed("values"), data: EventData::from(bytes::Bytes::from_static(b"{}")) }
+    StreamEvent {
+        id: id(seq, attempt),
+        event: EventName::Borrowed("values"),
+        data: EventData::from(bytes::Bytes::from_static(b"{}")),
+    }
 }
 
 /// A stream of which each attempt published up to an event.
@@ -28,12 +34,31 @@ fn outline(attempts: &[(u32, u64)]) -> Outline {
 }
 
 fn followed(outline: Outline) -> RunLog {
-    RunLog::new(RunId::parse("run-1").expect("valid"), outline, std::sync::Arc::default(), true, Tasks::new())
+    RunLog::new(
+        RunId::parse("run-1").expect("valid"),
+        outline,
+        std::sync::Arc::default(),
+        true,
+        Tasks::new(),
+    )
 }
 
-fn look(log: &RunLog, outline: Outline, events: std::ops::RangeInclusive<u64>, attempt: u32) -> Observed {
-    let look = Look { outline: Some(outline), whole: true, events: events.map(|seq| event(seq, attempt)).collect() };
-    log.observe(look, Wants::Events(0, BATCH_EVENTS), &RedisOptions::at("redis://localhost"))
+fn look(
+    log: &RunLog,
+    outline: Outline,
+    events: std::ops::RangeInclusive<u64>,
+    attempt: u32,
+) -> Observed {
+    let look = Look {
+        outline: Some(outline),
+        whole: true,
+        events: events.map(|seq| event(seq, attempt)).collect(),
+    };
+    log.observe(
+        look,
+        Wants::Events(0, BATCH_EVENTS),
+        &RedisOptions::at("redis://localhost"),
+    )
 }
 
 fn read(log: &RunLog, next: u64, last: EventId) -> Read {
@@ -43,7 +68,10 @@ fn read(log: &RunLog, next: u64, last: EventId) -> Read {
 #[test]
 fn a_later_attempt_that_went_on_from_before_what_was_seen_sends_viewers_back() {
     let log = followed(outline(&[(1, 20)]));
-    assert_eq!(look(&log, outline(&[(1, 19), (2, 25)]), 21..=25, 2), Observed::More);
+    assert_eq!(
+        look(&log, outline(&[(1, 19), (2, 25)]), 21..=25, 2),
+        Observed::More
+    );
     assert!(matches!(read(&log, 21, id(20, 1)), Read::Abandoned));
     assert_eq!(log.generation(), 1);
 }
@@ -51,22 +79,40 @@ fn a_later_attempt_that_went_on_from_before_what_was_seen_sends_viewers_back() {
 #[test]
 fn a_later_attempt_that_went_on_after_what_was_seen_is_followed() {
     let log = followed(outline(&[(1, 20)]));
-    assert_eq!(look(&log, outline(&[(1, 20), (2, 25)]), 21..=25, 2), Observed::Fine);
+    assert_eq!(
+        look(&log, outline(&[(1, 20), (2, 25)]), 21..=25, 2),
+        Observed::Fine
+    );
     assert!(matches!(read(&log, 21, id(20, 1)), Read::Events));
     assert!(log.begins_with(id(21, 2)) && !log.begins_with(id(22, 2)));
 }
 
 #[test]
 fn an_end_before_what_a_viewer_saw_is_not_its_end() {
-    let ended = Outline { status: StreamStatus::Ended(TerminalKind::End), ..outline(&[(1, 10), (2, 15)]) };
-    assert!(matches!(read(&followed(ended.clone()), 21, id(20, 1)), Read::Abandoned));
-    assert!(matches!(read(&followed(ended), 16, id(15, 2)), Read::Ended(TerminalKind::End)));
+    let ended = Outline {
+        status: StreamStatus::Ended(TerminalKind::End),
+        ..outline(&[(1, 10), (2, 15)])
+    };
+    assert!(matches!(
+        read(&followed(ended.clone()), 21, id(20, 1)),
+        Read::Abandoned
+    ));
+    assert!(matches!(
+        read(&followed(ended), 16, id(15, 2)),
+        Read::Ended(TerminalKind::End)
+    ));
 }
 
 #[test]
 fn who_waits_for_events_of_a_lost_attempt_comes_back_and_who_waits_for_the_owner_stays() {
-    assert!(matches!(read(&followed(outline(&[(1, 10), (2, 15)])), 21, id(20, 1)), Read::Abandoned));
-    assert!(matches!(read(&followed(outline(&[(1, 10)])), 21, id(20, 1)), Read::Nothing));
+    assert!(matches!(
+        read(&followed(outline(&[(1, 10), (2, 15)])), 21, id(20, 1)),
+        Read::Abandoned
+    ));
+    assert!(matches!(
+        read(&followed(outline(&[(1, 10)])), 21, id(20, 1)),
+        Read::Nothing
+    ));
 }
 
 #[test]
@@ -94,10 +140,16 @@ fn a_log_that_did_not_answer_is_asked_again() {
     assert_eq!(log.lacks(None), None, "somebody asks");
     log.observe_logged(id(20, 1), None);
     assert_eq!(log.lacks(None), Some(id(20, 1)));
-    let page = LogPage { events: (20..=22).map(|seq| event(seq, 1)).collect(), end: Some(TerminalKind::End) };
+    let page = LogPage {
+        events: (20..=22).map(|seq| event(seq, 1)).collect(),
+        end: Some(TerminalKind::End),
+    };
     log.observe_logged(id(20, 1), Some(page));
     assert!(matches!(read(&log, 21, id(20, 1)), Read::Events));
-    assert!(matches!(read(&log, 23, id(22, 1)), Read::Ended(TerminalKind::End)));
+    assert!(matches!(
+        read(&log, 23, id(22, 1)),
+        Read::Ended(TerminalKind::End)
+    ));
 }
 
 #[test]
@@ -108,6 +160,10 @@ fn an_owner_that_the_durable_log_refuses_shows_nothing_more_unless_it_is_the_lat
     assert!(log.publishes(1));
     log.fenced_by(2);
     assert!(matches!(read(&log, 21, id(20, 1)), Read::Abandoned));
-    let fenced = BridgeError::Fenced { run_id: log.run_id().clone(), attempt: 1, current: 2 };
+    let fenced = BridgeError::Fenced {
+        run_id: log.run_id().clone(),
+        attempt: 1,
+        current: 2,
+    };
     assert_eq!(log.may_claim(1), Err(fenced));
 }

@@ -38,27 +38,46 @@ pub(super) struct Inner {
 
 impl Inner {
     pub(super) fn refuse_if_closed(&self) -> Result<(), BridgeError> {
-        if self.around.closed.load(Ordering::Acquire) { Err(BridgeError::Closed) } else { Ok(()) }
+        if self.around.closed.load(Ordering::Acquire) {
+            Err(BridgeError::Closed)
+        } else {
+            Ok(())
+        }
     }
 
     /// Makes `key` the owner of its stream. A server out of order is asked later, by who sends.
-    pub(super) async fn claim(self: &Arc<Self>, key: &StreamKey) -> Result<Arc<RunLog>, BridgeError> {
+    pub(super) async fn claim(
+        self: &Arc<Self>,
+        key: &StreamKey,
+    ) -> Result<Arc<RunLog>, BridgeError> {
         let (log, _) = self.runs.open(&key.run_id, Outline::default);
         log.may_claim(key.attempt)?;
         self.settled(&log).await;
         let claim = async {
             let logged = self.logged(&key.run_id, key.attempt).await?;
-            let reply = self.around.link.append(&key.run_id, &Append::claim(key.attempt)).await?;
+            let reply = self
+                .around
+                .link
+                .append(&key.run_id, &Append::claim(key.attempt))
+                .await?;
             Ok::<_, Outage>(Reply { logged, ..reply })
         };
         let asked = tokio::time::timeout(self.around.options.claim_patience, claim).await;
         let (known, logged) = match asked {
-            Ok(Ok(Reply { verdict: verdict @ (Verdict::Fenced | Verdict::Ended), outline, .. })) => {
+            Ok(Ok(Reply {
+                verdict: verdict @ (Verdict::Fenced | Verdict::Ended),
+                outline,
+                ..
+            })) => {
                 let (run_id, attempt, current) = (key.run_id.clone(), key.attempt, outline.attempt);
                 log.learn(outline);
                 log.ring();
                 return Err(match verdict {
-                    Verdict::Fenced => BridgeError::Fenced { run_id, attempt, current },
+                    Verdict::Fenced => BridgeError::Fenced {
+                        run_id,
+                        attempt,
+                        current,
+                    },
                     _ => BridgeError::Ended(run_id),
                 });
             }
@@ -74,7 +93,11 @@ impl Inner {
     /// Has what waits in `log` sent.
     pub(super) fn work_on(self: &Arc<Self>, log: &Arc<RunLog>) {
         if log.begin_work() {
-            self.tasks.spawn(TaskKind::Finish, "stream sender", self.clone().send(log.clone()));
+            self.tasks.spawn(
+                TaskKind::Finish,
+                "stream sender",
+                self.clone().send(log.clone()),
+            );
         }
     }
 
@@ -108,7 +131,9 @@ impl Inner {
         };
         let task = self.tasks.spawn(TaskKind::Finish, "stream cancel", work);
         if tokio::time::timeout(SETTLE_LIMIT, task).await.is_err() {
-            tracing::warn!("a run was cancelled while redis is out of order; its stream ends when it is back");
+            tracing::warn!(
+                "a run was cancelled while redis is out of order; its stream ends when it is back"
+            );
         }
     }
 

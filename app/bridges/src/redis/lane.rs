@@ -28,14 +28,23 @@ pub(super) struct Outage {
 
 impl Outage {
     pub(super) fn because(why: impl Into<String>) -> Self {
-        Self { why: why.into(), denied: false, stale: false }
+        Self {
+            why: why.into(),
+            denied: false,
+            stale: false,
+        }
     }
 }
 
 impl From<RedisError> for Outage {
     fn from(error: RedisError) -> Self {
-        let denied = error.kind() == ErrorKind::AuthenticationFailed || matches!(error.code(), Some("NOAUTH" | "WRONGPASS" | "NOPERM"));
-        Self { why: error.to_string(), denied, stale: error.is_io_error() && !error.is_timeout() && !error.is_connection_refusal() }
+        let denied = error.kind() == ErrorKind::AuthenticationFailed
+            || matches!(error.code(), Some("NOAUTH" | "WRONGPASS" | "NOPERM"));
+        Self {
+            why: error.to_string(),
+            denied,
+            stale: error.is_io_error() && !error.is_timeout() && !error.is_connection_refusal(),
+        }
     }
 }
 
@@ -63,25 +72,44 @@ pub(super) struct Ticket {
 
 impl Lane {
     pub(super) fn new(name: &'static str) -> Self {
-        Self { name, state: Mutex::default(), out_of_order: AtomicBool::new(false) }
+        Self {
+            name,
+            state: Mutex::default(),
+            out_of_order: AtomicBool::new(false),
+        }
     }
 
     /// The present connection, or a new one.
     pub(super) async fn ticket(&self, client: &Client) -> Result<Ticket, Outage> {
         let mut state = self.state.lock().await;
         if let Some(connection) = &state.connection {
-            return Ok(Ticket { connection: connection.clone(), number: state.dialled });
+            return Ok(Ticket {
+                connection: connection.clone(),
+                number: state.dialled,
+            });
         }
-        if let Some((_, outage)) = state.failed.as_ref().filter(|(at, _)| at.elapsed() < DIAL_AGAIN_AFTER) {
+        if let Some((_, outage)) = state
+            .failed
+            .as_ref()
+            .filter(|(at, _)| at.elapsed() < DIAL_AGAIN_AFTER)
+        {
             return Err(outage.clone());
         }
-        let config = AsyncConnectionConfig::new().set_connection_timeout(Some(DIAL_LIMIT)).set_response_timeout(Some(ANSWER_LIMIT));
-        match client.get_multiplexed_async_connection_with_config(&config).await {
+        let config = AsyncConnectionConfig::new()
+            .set_connection_timeout(Some(DIAL_LIMIT))
+            .set_response_timeout(Some(ANSWER_LIMIT));
+        match client
+            .get_multiplexed_async_connection_with_config(&config)
+            .await
+        {
             Ok(connection) => {
                 state.connection = Some(connection.clone());
                 state.dialled += 1;
                 state.failed = None;
-                Ok(Ticket { connection, number: state.dialled })
+                Ok(Ticket {
+                    connection,
+                    number: state.dialled,
+                })
             }
             Err(error) => {
                 let outage = Outage::from(error);
@@ -93,7 +121,11 @@ impl Lane {
     }
 
     /// The answer. A connection that is of no more use is dropped.
-    pub(super) async fn judge<T>(&self, ticket: &Ticket, answered: RedisResult<T>) -> Result<T, Outage> {
+    pub(super) async fn judge<T>(
+        &self,
+        ticket: &Ticket,
+        answered: RedisResult<T>,
+    ) -> Result<T, Outage> {
         let error = match answered {
             Ok(answer) => {
                 self.note(None);
@@ -121,7 +153,9 @@ impl Lane {
         }
         let before = self.out_of_order.swap(outage.is_some(), Ordering::AcqRel);
         match outage {
-            Some(outage) if !before => tracing::warn!(lane = self.name, %outage, "redis is out of order; runs go on, their events wait"),
+            Some(outage) if !before => {
+                tracing::warn!(lane = self.name, %outage, "redis is out of order; runs go on, their events wait")
+            }
             None if before => tracing::info!(lane = self.name, "redis is in order again"),
             _ => {}
         }

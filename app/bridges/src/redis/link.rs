@@ -38,7 +38,16 @@ pub(super) struct Append {
 impl Append {
     /// Fences off lower attempts and asks where the stream stands.
     pub(super) fn claim(attempt: u32) -> Self {
-        Self { attempt: Some(attempt), before: None, remake: false, events: Vec::new(), waiting: false, end: None, owed: None, spilled: 0 }
+        Self {
+            attempt: Some(attempt),
+            before: None,
+            remake: false,
+            events: Vec::new(),
+            waiting: false,
+            end: None,
+            owed: None,
+            spilled: 0,
+        }
     }
 
     /// Ends the stream as cancelled, whoever owns it.
@@ -137,24 +146,31 @@ impl Link {
             TerminalKind::Error => "error",
             TerminalKind::Cancel => "cancel",
         });
-        call.arg(append.attempt.map(|attempt| attempt.to_string()).unwrap_or_default())
-            .arg(append.before.map(|seq| seq.to_string()).unwrap_or_default())
-            .arg(flag(append.remake))
-            .arg(flag(append.waiting))
-            .arg(end)
-            .arg(millis(self.options.idle_stream_ttl.saturating_add(SLACK)))
-            .arg(millis(self.options.idle_stream_ttl.max(WAIT_FOR_A_PERSON)))
-            .arg(millis(self.options.retention_after_end))
-            .arg(self.options.max_events)
-            .arg(self.options.max_bytes)
-            .arg(self.channel())
-            .arg(run_id.as_str())
-            .arg(append.owed.map(|seq| seq.to_string()).unwrap_or_default())
-            .arg(append.spilled);
+        call.arg(
+            append
+                .attempt
+                .map(|attempt| attempt.to_string())
+                .unwrap_or_default(),
+        )
+        .arg(append.before.map(|seq| seq.to_string()).unwrap_or_default())
+        .arg(flag(append.remake))
+        .arg(flag(append.waiting))
+        .arg(end)
+        .arg(millis(self.options.idle_stream_ttl.saturating_add(SLACK)))
+        .arg(millis(self.options.idle_stream_ttl.max(WAIT_FOR_A_PERSON)))
+        .arg(millis(self.options.retention_after_end))
+        .arg(self.options.max_events)
+        .arg(self.options.max_bytes)
+        .arg(self.channel())
+        .arg(run_id.as_str())
+        .arg(append.owed.map(|seq| seq.to_string()).unwrap_or_default())
+        .arg(append.spilled);
         let (most_events, most_bytes) = self.options.waiting_room(self.durable).limits();
         call.arg(most_events).arg(most_bytes);
         for event in &append.events {
-            call.arg(event.id.attempt).arg(&*event.event).arg(&*event.data.clone().into_bytes());
+            call.arg(event.id.attempt)
+                .arg(&*event.event)
+                .arg(&*event.data.clone().into_bytes());
         }
         let (verdict, fields): (String, HashMap<String, String>) = self.invoke(&call).await?;
         let verdict = match verdict.as_str() {
@@ -164,7 +180,11 @@ impl Link {
             "short" => Verdict::Short,
             _ => Verdict::Conflict,
         };
-        Ok(Reply { verdict, outline: Outline::read(&fields).unwrap_or_default(), logged: LogOutline::default() })
+        Ok(Reply {
+            verdict,
+            outline: Outline::read(&fields).unwrap_or_default(),
+            logged: LogOutline::default(),
+        })
     }
 
     /// Has a stream forgotten after `delay`, but not before its end.
@@ -180,9 +200,19 @@ impl Link {
         let mut pipeline = redis::pipe();
         for (run_id, events) in wanted {
             let [stream, outline] = self.keys(run_id);
-            pipeline.cmd("HGETALL").arg(outline).cmd("EXISTS").arg(&stream);
+            pipeline
+                .cmd("HGETALL")
+                .arg(outline)
+                .cmd("EXISTS")
+                .arg(&stream);
             let (from, count) = events.unwrap_or((u64::MAX, 1));
-            pipeline.cmd("XRANGE").arg(stream).arg(from).arg("+").arg("COUNT").arg(count);
+            pipeline
+                .cmd("XRANGE")
+                .arg(stream)
+                .arg(from)
+                .arg("+")
+                .arg("COUNT")
+                .arg(count);
         }
         let values = match self.read(&pipeline).await {
             Err(outage) if outage.stale => self.read(&pipeline).await?,
@@ -190,32 +220,60 @@ impl Link {
         };
         let mut values = values.into_iter();
         let mut looks = Vec::with_capacity(wanted.len());
-        while let (Some(fields), Some(exists), Some(events)) = (values.next(), values.next(), values.next()) {
+        while let (Some(fields), Some(exists), Some(events)) =
+            (values.next(), values.next(), values.next())
+        {
             let outline = Outline::read(&parsed(fields)?);
-            let whole = parsed::<u8>(exists)? == 1 || outline.as_ref().is_some_and(|outline| outline.first > outline.tail);
-            looks.push(Look { outline, whole, events: events_of(events) });
+            let whole = parsed::<u8>(exists)? == 1
+                || outline
+                    .as_ref()
+                    .is_some_and(|outline| outline.first > outline.tail);
+            looks.push(Look {
+                outline,
+                whole,
+                events: events_of(events),
+            });
         }
-        if looks.len() == wanted.len() { Ok(looks) } else { Err(Outage::because("an answer with too few parts")) }
+        if looks.len() == wanted.len() {
+            Ok(looks)
+        } else {
+            Err(Outage::because("an answer with too few parts"))
+        }
     }
 
     /// Looks at one stream.
-    pub(super) async fn look_at(&self, run_id: &RunId, events: Option<(u64, usize)>) -> Result<Look, Outage> {
-        Ok(self.look(&[(run_id.clone(), events)]).await?.pop().unwrap_or_default())
+    pub(super) async fn look_at(
+        &self,
+        run_id: &RunId,
+        events: Option<(u64, usize)>,
+    ) -> Result<Look, Outage> {
+        Ok(self
+            .look(&[(run_id.clone(), events)])
+            .await?
+            .pop()
+            .unwrap_or_default())
     }
 
     /// What the server does when its memory is full: its `maxmemory-policy`.
     pub(super) async fn eviction_policy(&self) -> Result<String, Outage> {
         let mut ticket = self.reads.ticket(&self.client).await?;
-        let answered = redis::cmd("INFO").arg("memory").query_async::<String>(&mut ticket.connection).await;
+        let answered = redis::cmd("INFO")
+            .arg("memory")
+            .query_async::<String>(&mut ticket.connection)
+            .await;
         let info = self.reads.judge(&ticket, answered).await?;
-        let policy = info.lines().find_map(|line| line.strip_prefix("maxmemory_policy:"));
+        let policy = info
+            .lines()
+            .find_map(|line| line.strip_prefix("maxmemory_policy:"));
         Ok(policy.unwrap_or("unknown").trim().to_owned())
     }
 
     /// Whether the server answers.
     pub(super) async fn ping(&self) -> Result<(), Outage> {
         let mut ticket = self.reads.ticket(&self.client).await?;
-        let answered = redis::cmd("PING").query_async::<String>(&mut ticket.connection).await;
+        let answered = redis::cmd("PING")
+            .query_async::<String>(&mut ticket.connection)
+            .await;
         self.reads.judge(&ticket, answered).await.map(drop)
     }
 
@@ -226,14 +284,25 @@ impl Link {
             line.subscribe(self.channel()).await?;
             Ok::<_, Outage>(line)
         };
-        let line = tokio::time::timeout(DIAL_LIMIT, dial).await.map_err(|_| Outage::because("no answer in time"))??;
-        Ok(line.into_on_message().map(|message| message.get_payload::<String>().ok().and_then(|text| Bell::parse(&text))))
+        let line = tokio::time::timeout(DIAL_LIMIT, dial)
+            .await
+            .map_err(|_| Outage::because("no answer in time"))??;
+        Ok(line.into_on_message().map(|message| {
+            message
+                .get_payload::<String>()
+                .ok()
+                .and_then(|text| Bell::parse(&text))
+        }))
     }
 
     /// Rings the doorbell for nothing, so that who listens knows that it would hear.
     pub(super) async fn ring(&self) -> Result<(), Outage> {
         let mut ticket = self.reads.ticket(&self.client).await?;
-        let answered = redis::cmd("PUBLISH").arg(self.channel()).arg("").query_async::<i64>(&mut ticket.connection).await;
+        let answered = redis::cmd("PUBLISH")
+            .arg(self.channel())
+            .arg("")
+            .query_async::<i64>(&mut ticket.connection)
+            .await;
         self.reads.judge(&ticket, answered).await.map(drop)
     }
 
@@ -252,7 +321,10 @@ impl Link {
         }
     }
 
-    async fn invoke_once<T: FromRedisValue>(&self, call: &ScriptInvocation<'_>) -> Result<T, Outage> {
+    async fn invoke_once<T: FromRedisValue>(
+        &self,
+        call: &ScriptInvocation<'_>,
+    ) -> Result<T, Outage> {
         let mut ticket = self.appends.ticket(&self.client).await?;
         let answered = call.invoke_async(&mut ticket.connection).await;
         self.appends.judge(&ticket, answered).await
@@ -267,7 +339,10 @@ impl Link {
     /// One slot of a cluster holds both: the braces say what is hashed.
     fn keys(&self, run_id: &RunId) -> [String; 2] {
         let prefix = &self.options.key_prefix;
-        [format!("{prefix}r:{{{run_id}}}:s"), format!("{prefix}r:{{{run_id}}}:m")]
+        [
+            format!("{prefix}r:{{{run_id}}}:s"),
+            format!("{prefix}r:{{{run_id}}}:m"),
+        ]
     }
 
     fn channel(&self) -> String {
@@ -279,13 +354,19 @@ impl Bell {
     fn parse(text: &str) -> Option<Self> {
         let mut words = text.split(' ');
         let (attempt, kind, run_id) = (words.next()?, words.next()?, words.next()?);
-        Some(Self { attempt: attempt.parse().ok()?, ended: kind != "-", run_id: RunId::parse(run_id).ok()? })
+        Some(Self {
+            attempt: attempt.parse().ok()?,
+            ended: kind != "-",
+            run_id: RunId::parse(run_id).ok()?,
+        })
     }
 }
 
 fn millis(period: Duration) -> u64 {
     // Lua counts exactly up to 2^53.
-    u64::try_from(period.as_millis()).unwrap_or(u64::MAX).clamp(0, 1 << 50)
+    u64::try_from(period.as_millis())
+        .unwrap_or(u64::MAX)
+        .clamp(0, 1 << 50)
 }
 
 fn parsed<T: FromRedisValue>(value: Value) -> Result<T, Outage> {
@@ -294,15 +375,23 @@ fn parsed<T: FromRedisValue>(value: Value) -> Result<T, Outage> {
 
 /// The events of an XRANGE; what is none of ours ends them.
 fn events_of(value: Value) -> Vec<StreamEvent> {
-    let Value::Array(entries) = value else { return Vec::new() };
+    let Value::Array(entries) = value else {
+        return Vec::new();
+    };
     entries.into_iter().map_while(event_of).collect()
 }
 
 fn event_of(entry: Value) -> Option<StreamEvent> {
     let (id, [_, name, _, data]) = <(String, [Value; 4])>::from_redis_value(entry).ok()?;
-    let (Value::BulkString(name), Value::BulkString(data)) = (name, data) else { return None };
+    let (Value::BulkString(name), Value::BulkString(data)) = (name, data) else {
+        return None;
+    };
     let id: EventId = id.parse().ok()?;
-    Some(StreamEvent { id, event: String::from_utf8(name).ok()?.into(), data: Bytes::from(data).into() })
+    Some(StreamEvent {
+        id,
+        event: String::from_utf8(name).ok()?.into(),
+        data: Bytes::from(data).into(),
+    })
 }
 
 #[cfg(test)]
@@ -312,14 +401,27 @@ mod tests {
     #[test]
     fn a_bell_names_its_run_and_anything_else_is_only_a_sign_of_life() {
         let bell = Bell::parse("2 - run-1").expect("well formed");
-        assert_eq!(bell, Bell { attempt: 2, ended: false, run_id: RunId::parse("run-1").expect("valid") });
+        assert_eq!(
+            bell,
+            Bell {
+                attempt: 2,
+                ended: false,
+                run_id: RunId::parse("run-1").expect("valid")
+            }
+        );
         assert!(Bell::parse("2 cancel run-1").expect("well formed").ended);
-        assert_eq!(["", "x", "1 -", "1 - a/b"].map(Bell::parse), [const { None }; 4]);
+        assert_eq!(
+            ["", "x", "1 -", "1 - a/b"].map(Bell::parse),
+            [const { None }; 4]
+        );
     }
 
     #[test]
     fn both_keys_of_a_run_hash_to_one_slot() {
         let link = Link::new(RedisOptions::at("redis://localhost"), false).expect("an address");
-        assert_eq!(link.keys(&RunId::parse("a-1").expect("valid")), ["r:{a-1}:s", "r:{a-1}:m"]);
+        assert_eq!(
+            link.keys(&RunId::parse("a-1").expect("valid")),
+            ["r:{a-1}:s", "r:{a-1}:m"]
+        );
     }
 }

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use harness::ids::RunId;
-use harness::runtime::stream_bridge::{EventId, FanOut, Gap, Listener, LogOutline, ResumeFrom, StreamEvent, StreamStatus, TerminalKind};
+use harness::runtime::stream_bridge::{
+    EventId, FanOut, Gap, Listener, LogOutline, ResumeFrom, StreamEvent, StreamStatus, TerminalKind,
+};
 use harness::runtime::tasks::Tasks;
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Notify;
@@ -118,7 +120,13 @@ pub(super) struct State {
 
 impl RunLog {
     /// The log of a run whose stream stands at `outline`.
-    pub(super) fn new(run_id: RunId, outline: Outline, held: Arc<AtomicUsize>, durable: bool, tasks: Tasks) -> Self {
+    pub(super) fn new(
+        run_id: RunId,
+        outline: Outline,
+        held: Arc<AtomicUsize>,
+        durable: bool,
+        tasks: Tasks,
+    ) -> Self {
         let state = State {
             outline,
             entries: VecDeque::new(),
@@ -134,7 +142,13 @@ impl RunLog {
             asking: false,
             durable,
         };
-        Self { run_id, state: Mutex::new(state), viewers: FanOut::new(tasks), urge: Notify::new(), held }
+        Self {
+            run_id,
+            state: Mutex::new(state),
+            viewers: FanOut::new(tasks),
+            urge: Notify::new(),
+            held,
+        }
     }
 
     pub(super) fn run_id(&self) -> &RunId {
@@ -185,7 +199,11 @@ impl RunLog {
     /// Where a viewer that asks for `from` begins.
     pub(super) fn locate(&self, from: ResumeFrom) -> Located {
         self.locked(|state| match state.outline.locate(from) {
-            Some(next) => Located::At(Place { next, ended: state.shown_end(), generation: state.generation }),
+            Some(next) => Located::At(Place {
+                next,
+                ended: state.shown_end(),
+                generation: state.generation,
+            }),
             None => Located::Gap(state.outline.gap(&self.run_id, cursor_of(from))),
         })
     }
@@ -194,12 +212,22 @@ impl RunLog {
     pub(super) fn place_with(&self, from: ResumeFrom, logged: &LogOutline) -> Option<Place> {
         self.locked(|state| {
             let next = state.outline.clone().with(logged).locate(from)?;
-            Some(Place { next, ended: state.shown_end(), generation: state.generation })
+            Some(Place {
+                next,
+                ended: state.shown_end(),
+                generation: state.generation,
+            })
         })
     }
 
     /// Moves events from sequence number `next` on into `batch`. `last` is what the viewer has seen, for the gap.
-    pub(super) fn read(&self, next: u64, generation: u32, last: Option<EventId>, batch: &mut VecDeque<Entry>) -> Read {
+    pub(super) fn read(
+        &self,
+        next: u64,
+        generation: u32,
+        last: Option<EventId>,
+        batch: &mut VecDeque<Entry>,
+    ) -> Read {
         self.locked(|state| state.read(&self.run_id, next, generation, last, batch))
     }
 
@@ -223,7 +251,9 @@ impl RunLog {
     /// Takes in what a look at the server showed. The caller rings.
     pub(super) fn observe(&self, look: Look, asked: Wants, options: &RedisOptions) -> Observed {
         self.locked(|state| match (state.owner.is_some(), asked) {
-            (true, Wants::Kept(known)) => state.observe_as_owner(look.outline.filter(|_| look.whole), known),
+            (true, Wants::Kept(known)) => {
+                state.observe_as_owner(look.outline.filter(|_| look.whole), known)
+            }
             (false, Wants::Events(_, count)) => state.observe_as_follower(look, count, options),
             // It changed hands meanwhile.
             _ => Observed::Fine,
@@ -233,7 +263,8 @@ impl RunLog {
     /// Whether nobody published for so long that nobody will.
     pub(super) fn is_idle(&self, options: &RedisOptions) -> bool {
         self.locked(|state| {
-            let open = state.outline.status == StreamStatus::Active && !state.owner.as_ref().is_some_and(Owner::is_at_work);
+            let open = state.outline.status == StreamStatus::Active
+                && !state.owner.as_ref().is_some_and(Owner::is_at_work);
             open && state.changed_at.elapsed() >= options.idle_stream_ttl
         })
     }
@@ -252,7 +283,11 @@ impl RunLog {
             let before = state.bytes;
             while state.entries.len() > 1 && before - state.bytes < wanted {
                 let oldest = state.base();
-                if state.owner.as_ref().is_some_and(|owner| oldest > owner.safe()) {
+                if state
+                    .owner
+                    .as_ref()
+                    .is_some_and(|owner| oldest > owner.safe())
+                {
                     if !all {
                         break;
                     }
@@ -267,7 +302,8 @@ impl RunLog {
 
 impl Drop for RunLog {
     fn drop(&mut self) {
-        self.held.fetch_sub(self.state.get_mut().bytes, Ordering::Relaxed);
+        self.held
+            .fetch_sub(self.state.get_mut().bytes, Ordering::Relaxed);
     }
 }
 
@@ -322,7 +358,11 @@ impl State {
 
     /// Makes `outline` the truth; what is in memory stays only if it ends where that ends.
     pub(super) fn adopt(&mut self, outline: Outline) {
-        if self.entries.back().is_some_and(|newest| newest.event.id != outline.newest()) {
+        if self
+            .entries
+            .back()
+            .is_some_and(|newest| newest.event.id != outline.newest())
+        {
             self.entries.clear();
             self.bytes = 0;
         }
@@ -341,10 +381,22 @@ impl State {
     }
 
     fn shown_end(&self) -> Option<TerminalKind> {
-        self.outline.ended().or_else(|| self.owner.as_ref().filter(|owner| owner.shows_its_end())?.end)
+        self.outline.ended().or_else(|| {
+            self.owner
+                .as_ref()
+                .filter(|owner| owner.shows_its_end())?
+                .end
+        })
     }
 
-    fn read(&mut self, run_id: &RunId, next: u64, generation: u32, last: Option<EventId>, batch: &mut VecDeque<Entry>) -> Read {
+    fn read(
+        &mut self,
+        run_id: &RunId,
+        next: u64,
+        generation: u32,
+        last: Option<EventId>,
+        batch: &mut VecDeque<Entry>,
+    ) -> Read {
         if generation != self.generation {
             return Read::Abandoned;
         }
@@ -354,7 +406,8 @@ impl State {
         let reach = self.reach();
         if next > reach {
             // A later attempt has not come, or will not come, as far as an earlier one had.
-            let beyond = next > self.outline.tail + 1 && last.is_some_and(|last| last.attempt < self.outline.newest().attempt);
+            let beyond = next > self.outline.tail + 1
+                && last.is_some_and(|last| last.attempt < self.outline.newest().attempt);
             return match self.shown_end() {
                 _ if beyond => Read::Abandoned,
                 Some(_) if next > self.outline.tail + 1 => Read::Abandoned,
@@ -363,11 +416,19 @@ impl State {
                 None => Read::Nothing,
             };
         }
-        let Some(skip) = next.checked_sub(self.base()).and_then(|skip| usize::try_from(skip).ok()) else {
+        let Some(skip) = next
+            .checked_sub(self.base())
+            .and_then(|skip| usize::try_from(skip).ok())
+        else {
             return Read::AtTheServer(self.outline.page());
         };
         let mut bytes = 0;
-        for entry in self.entries.range(skip..).take(BATCH_EVENTS).take_while(|entry| entry.event.id.seq <= reach) {
+        for entry in self
+            .entries
+            .range(skip..)
+            .take(BATCH_EVENTS)
+            .take_while(|entry| entry.event.id.seq <= reach)
+        {
             bytes += entry.event.data.len();
             if bytes > BATCH_BYTES && !batch.is_empty() {
                 break;

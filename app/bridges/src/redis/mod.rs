@@ -33,8 +33,8 @@ use futures_util::future::join_all;
 use futures_util::{StreamExt, stream};
 use harness::ids::RunId;
 use harness::runtime::stream_bridge::{
-    BridgeError, EventData, EventId, EventName, ResumeFrom, ResumeResult, StreamBridge, StreamItem, StreamKey, StreamLog, Subscription,
-    TerminalKind,
+    BridgeError, EventData, EventId, EventName, ResumeFrom, ResumeResult, StreamBridge, StreamItem,
+    StreamKey, StreamLog, Subscription, TerminalKind,
 };
 use harness::runtime::tasks::{TaskKind, Tasks};
 use parking_lot::Mutex;
@@ -60,7 +60,9 @@ const LAST_APPENDS: Duration = Duration::from_secs(2);
 
 /// The address is none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("stream_bridge.redis_url is no address: expected redis://[user:password@]host[:port][/db], or rediss:// for TLS")]
+#[error(
+    "stream_bridge.redis_url is no address: expected redis://[user:password@]host[:port][/db], or rediss:// for TLS"
+)]
 pub struct BadAddress;
 
 /// The Redis bridge. It uses three connections and the bell two, whatever the number of runs and viewers.
@@ -80,12 +82,20 @@ impl RedisStreamBridge {
         Self::over(options, Some(log))
     }
 
-    fn over(options: RedisOptions, durable: Option<Arc<dyn StreamLog>>) -> Result<Self, BadAddress> {
+    fn over(
+        options: RedisOptions,
+        durable: Option<Arc<dyn StreamLog>>,
+    ) -> Result<Self, BadAddress> {
         let link = Arc::new(Link::new(options.clone(), durable.is_some()).map_err(|_| BadAddress)?);
         let tasks = Tasks::new();
         let inner = Inner {
             runs: Runs::beside(durable.is_some(), tasks.clone()),
-            around: Surroundings { link, options: Arc::new(options), closed: Arc::default(), durable },
+            around: Surroundings {
+                link,
+                options: Arc::new(options),
+                closed: Arc::default(),
+                durable,
+            },
             tasks,
             bells: Mutex::new(HashSet::new()),
             rang: Notify::new(),
@@ -93,16 +103,25 @@ impl RedisStreamBridge {
             spills: Semaphore::new(SPILLS_AT_ONCE),
             log_reads: Semaphore::new(LOG_READS_AT_ONCE),
         };
-        Ok(Self { inner: Arc::new(inner), started: AtomicBool::new(false) })
+        Ok(Self {
+            inner: Arc::new(inner),
+            started: AtomicBool::new(false),
+        })
     }
 
     /// The `maxmemory-policy` of the server, or why it does not answer: for who examines a configuration.
     pub async fn probe(options: RedisOptions) -> Result<String, String> {
         let link = Link::new(options, false).map_err(|_| BadAddress.to_string())?;
-        link.eviction_policy().await.map_err(|outage| outage.to_string())
+        link.eviction_policy()
+            .await
+            .map_err(|outage| outage.to_string())
     }
 
-    async fn with_owned<T>(&self, key: &StreamKey, act: impl Fn(&RunLog) -> Result<T, Refused>) -> Result<(Arc<RunLog>, T), BridgeError> {
+    async fn with_owned<T>(
+        &self,
+        key: &StreamKey,
+        act: impl Fn(&RunLog) -> Result<T, Refused>,
+    ) -> Result<(Arc<RunLog>, T), BridgeError> {
         let inner = &self.inner;
         inner.refuse_if_closed()?;
         let mut log = inner.runs.get(&key.run_id);
@@ -125,35 +144,67 @@ impl RedisStreamBridge {
 
 impl fmt::Debug for RedisStreamBridge {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RedisStreamBridge").field("options", &self.inner.around.options).finish_non_exhaustive()
+        f.debug_struct("RedisStreamBridge")
+            .field("options", &self.inner.around.options)
+            .finish_non_exhaustive()
     }
 }
 
 #[async_trait]
 impl StreamBridge for RedisStreamBridge {
-    async fn publish(&self, key: &StreamKey, event: EventName, data: EventData) -> Result<EventId, BridgeError> {
+    async fn publish(
+        &self,
+        key: &StreamKey,
+        event: EventName,
+        data: EventData,
+    ) -> Result<EventId, BridgeError> {
         let options = &self.inner.around.options;
-        let (_, id) = self.with_owned(key, |log| log.push(key.attempt, event.clone(), data.clone(), options)).await?;
+        let (_, id) = self
+            .with_owned(key, |log| {
+                log.push(key.attempt, event.clone(), data.clone(), options)
+            })
+            .await?;
         self.inner.runs.keep_within(options.max_owned_bytes);
         Ok(id)
     }
 
     /// Waits until the server has the end, but not for a server that is out of order: then the end waits here.
-    async fn publish_terminal(&self, key: &StreamKey, kind: TerminalKind, data: Option<Bytes>) -> Result<(), BridgeError> {
+    async fn publish_terminal(
+        &self,
+        key: &StreamKey,
+        kind: TerminalKind,
+        data: Option<Bytes>,
+    ) -> Result<(), BridgeError> {
         let options = &self.inner.around.options;
-        let (log, ()) = self.with_owned(key, |log| log.end(key.attempt, kind, data.clone(), options)).await?;
+        let (log, ()) = self
+            .with_owned(key, |log| log.end(key.attempt, kind, data.clone(), options))
+            .await?;
         self.inner.settled(&log).await;
         log.ended_by(key.attempt, kind)
     }
 
-    async fn subscribe(&self, run_id: &RunId, from: ResumeFrom, heartbeat: Duration) -> Result<Subscription, BridgeError> {
+    async fn subscribe(
+        &self,
+        run_id: &RunId,
+        from: ResumeFrom,
+        heartbeat: Duration,
+    ) -> Result<Subscription, BridgeError> {
         self.inner.refuse_if_closed()?;
         Ok(match self.inner.find(run_id, from).await? {
-            None => Subscription { resume: ResumeResult::Unknown, items: stream::empty().boxed() },
-            Some((_, Located::Gap(gap))) => Subscription { resume: ResumeResult::Gap, items: stream::iter([StreamItem::Gap(gap)]).boxed() },
+            None => Subscription {
+                resume: ResumeResult::Unknown,
+                items: stream::empty().boxed(),
+            },
+            Some((_, Located::Gap(gap))) => Subscription {
+                resume: ResumeResult::Gap,
+                items: stream::iter([StreamItem::Gap(gap)]).boxed(),
+            },
             Some((log, Located::At(place))) => {
-                let resume = place.ended.map_or(ResumeResult::From(place.next), ResumeResult::Ended);
-                let items = Viewer::new(self.inner.around.clone(), log, from, &place, heartbeat).boxed();
+                let resume = place
+                    .ended
+                    .map_or(ResumeResult::From(place.next), ResumeResult::Ended);
+                let items =
+                    Viewer::new(self.inner.around.clone(), log, from, &place, heartbeat).boxed();
                 Subscription { resume, items }
             }
         })
@@ -195,7 +246,12 @@ impl StreamBridge for RedisStreamBridge {
     }
 
     async fn ping(&self) -> Result<(), BridgeError> {
-        self.inner.around.link.ping().await.map_err(|outage| BridgeError::Transport(outage.to_string()))
+        self.inner
+            .around
+            .link
+            .ping()
+            .await
+            .map_err(|outage| BridgeError::Transport(outage.to_string()))
     }
 
     async fn start(&self) -> Result<(), BridgeError> {
@@ -203,17 +259,33 @@ impl StreamBridge for RedisStreamBridge {
         inner.refuse_if_closed()?;
         match inner.around.link.eviction_policy().await {
             Ok(policy) if policy != SAFE_POLICY && inner.around.options.refuse_eviction => {
-                let why = format!("redis has maxmemory-policy {policy} and may drop streams: set it to {SAFE_POLICY}");
+                let why = format!(
+                    "redis has maxmemory-policy {policy} and may drop streams: set it to {SAFE_POLICY}"
+                );
                 return Err(BridgeError::Transport(why));
             }
-            Err(outage) if outage.denied => return Err(BridgeError::Transport(format!("redis refuses the user of redis_url: {outage}"))),
-            Ok(policy) if policy == SAFE_POLICY => inner.policy_judged.store(true, Ordering::Release),
+            Err(outage) if outage.denied => {
+                return Err(BridgeError::Transport(format!(
+                    "redis refuses the user of redis_url: {outage}"
+                )));
+            }
+            Ok(policy) if policy == SAFE_POLICY => {
+                inner.policy_judged.store(true, Ordering::Release)
+            }
             // Said by the reader: of an unsafe policy now, of an unreachable server once it answers.
             Ok(_) | Err(_) => {}
         }
         if !self.started.swap(true, Ordering::AcqRel) {
-            inner.tasks.spawn(TaskKind::Service, "stream doorbell", inner.clone().keep_listening());
-            inner.tasks.spawn(TaskKind::Service, "stream reader", inner.clone().keep_looking());
+            inner.tasks.spawn(
+                TaskKind::Service,
+                "stream doorbell",
+                inner.clone().keep_listening(),
+            );
+            inner.tasks.spawn(
+                TaskKind::Service,
+                "stream reader",
+                inner.clone().keep_looking(),
+            );
         }
         Ok(())
     }
@@ -225,7 +297,11 @@ impl StreamBridge for RedisStreamBridge {
         }
         let logs = inner.runs.all();
         logs.iter().for_each(|log| log.ring());
-        _ = tokio::time::timeout(LAST_APPENDS, join_all(logs.iter().map(|log| inner.settled(log)))).await;
+        _ = tokio::time::timeout(
+            LAST_APPENDS,
+            join_all(logs.iter().map(|log| inner.settled(log))),
+        )
+        .await;
         inner.runs.clear();
         inner.tasks.shut_down().await;
     }

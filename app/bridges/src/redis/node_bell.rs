@@ -38,14 +38,23 @@ impl RedisNodeBell {
     /// A bell that has not spoken to its server yet. Rings under way are `tasks` to finish.
     pub fn new(options: &RedisOptions, tasks: Tasks) -> Result<Self, BadAddress> {
         let client = Client::open(options.url.as_str()).map_err(|_| BadAddress)?;
-        let line = Line { client, channel: format!("{}r:{{nodes}}:bell", options.key_prefix), rings: Lane::new("rings") };
-        Ok(Self { line: Arc::new(line), tasks })
+        let line = Line {
+            client,
+            channel: format!("{}r:{{nodes}}:bell", options.key_prefix),
+            rings: Lane::new("rings"),
+        };
+        Ok(Self {
+            line: Arc::new(line),
+            tasks,
+        })
     }
 }
 
 impl fmt::Debug for RedisNodeBell {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RedisNodeBell").field("channel", &self.line.channel).finish_non_exhaustive()
+        f.debug_struct("RedisNodeBell")
+            .field("channel", &self.line.channel)
+            .finish_non_exhaustive()
     }
 }
 
@@ -64,7 +73,9 @@ impl NodeBell for RedisNodeBell {
             loop {
                 match line.dial().await {
                     Ok(heard) => return Some((stream::iter([Ring::Missed]).chain(heard), line)),
-                    Err(outage) => tracing::debug!(%outage, "the bell between nodes cannot be heard"),
+                    Err(outage) => {
+                        tracing::debug!(%outage, "the bell between nodes cannot be heard")
+                    }
                 }
                 tokio::time::sleep(LISTEN_AGAIN_AFTER).await;
             }
@@ -85,7 +96,11 @@ impl Line {
 
     async fn publish_once(&self, text: &str) -> Result<(), Outage> {
         let mut ticket = self.rings.ticket(&self.client).await?;
-        let answered = redis::cmd("PUBLISH").arg(&self.channel).arg(text).query_async::<i64>(&mut ticket.connection).await;
+        let answered = redis::cmd("PUBLISH")
+            .arg(&self.channel)
+            .arg(text)
+            .query_async::<i64>(&mut ticket.connection)
+            .await;
         self.rings.judge(&ticket, answered).await.map(drop)
     }
 
@@ -96,28 +111,40 @@ impl Line {
             line.subscribe(&self.channel).await?;
             Ok::<_, Outage>(line)
         };
-        let heard = tokio::time::timeout(DIAL_LIMIT, dial).await.map_err(|_| Outage::because("no answer in time"))??;
-        let heard = heard.into_on_message().map(|message| message.get_payload::<String>().unwrap_or_default());
-        let state = (self.clone(), Box::pin(heard), tokio::time::interval(RING_EVERY), tokio::time::Instant::now());
-        Ok(stream::unfold(state, |(line, mut heard, mut ticks, mut alive)| async move {
-            loop {
-                let text = tokio::select! {
-                    text = heard.next() => text?,
-                    _ = ticks.tick() => {
-                        if alive.elapsed() >= DEAF_AFTER {
-                            return None;
+        let heard = tokio::time::timeout(DIAL_LIMIT, dial)
+            .await
+            .map_err(|_| Outage::because("no answer in time"))??;
+        let heard = heard
+            .into_on_message()
+            .map(|message| message.get_payload::<String>().unwrap_or_default());
+        let state = (
+            self.clone(),
+            Box::pin(heard),
+            tokio::time::interval(RING_EVERY),
+            tokio::time::Instant::now(),
+        );
+        Ok(stream::unfold(
+            state,
+            |(line, mut heard, mut ticks, mut alive)| async move {
+                loop {
+                    let text = tokio::select! {
+                        text = heard.next() => text?,
+                        _ = ticks.tick() => {
+                            if alive.elapsed() >= DEAF_AFTER {
+                                return None;
+                            }
+                            // An outage shows in that nothing is heard.
+                            _ = line.publish("").await;
+                            continue;
                         }
-                        // An outage shows in that nothing is heard.
-                        _ = line.publish("").await;
-                        continue;
+                    };
+                    alive = tokio::time::Instant::now();
+                    if let Some(ring) = read(&text) {
+                        return Some((ring, (line, heard, ticks, alive)));
                     }
-                };
-                alive = tokio::time::Instant::now();
-                if let Some(ring) = read(&text) {
-                    return Some((ring, (line, heard, ticks, alive)));
                 }
-            }
-        }))
+            },
+        ))
     }
 }
 
@@ -150,15 +177,26 @@ mod tests {
     #[test]
     fn what_is_rung_is_what_is_heard_and_anything_else_is_only_a_sign_of_life() {
         let id = |text: &str| RunId::parse(text).expect("valid");
-        for ring in [Ring::Cancelled(id("a-1")), Ring::Ended(id("b")), Ring::Waiting, Ring::Missed] {
+        for ring in [
+            Ring::Cancelled(id("a-1")),
+            Ring::Ended(id("b")),
+            Ring::Waiting,
+            Ring::Missed,
+        ] {
             assert_eq!(read(&written(&ring)), Some(ring));
         }
-        assert_eq!(["", "cancelled", "ended a/b", "stopped a"].map(read), [const { None }; 4]);
+        assert_eq!(
+            ["", "cancelled", "ended a/b", "stopped a"].map(read),
+            [const { None }; 4]
+        );
     }
 
     #[test]
     fn the_channel_stays_in_one_slot_and_under_its_prefix() {
-        let options = RedisOptions { key_prefix: "x:".to_owned(), ..RedisOptions::at("redis://localhost") };
+        let options = RedisOptions {
+            key_prefix: "x:".to_owned(),
+            ..RedisOptions::at("redis://localhost")
+        };
         let bell = RedisNodeBell::new(&options, Tasks::new()).expect("an address");
         assert_eq!(bell.line.channel, "x:r:{nodes}:bell");
     }

@@ -85,13 +85,23 @@ impl Room {
 impl RedisOptions {
     /// What is kept of a run.
     pub(super) fn room(&self) -> Room {
-        Room { events: self.max_events, bytes: self.max_bytes }
+        Room {
+            events: self.max_events,
+            bytes: self.max_bytes,
+        }
     }
 
     /// The same, with what waits for the durable log.
     pub(super) fn waiting_room(&self, durable: bool) -> Room {
-        let (events, bytes) = if durable { (WAITING_EVENTS, WAITING_BYTES) } else { (0, 0) };
-        Room { events: self.max_events.saturating_add(events), bytes: self.max_bytes.saturating_add(bytes) }
+        let (events, bytes) = if durable {
+            (WAITING_EVENTS, WAITING_BYTES)
+        } else {
+            (0, 0)
+        };
+        Room {
+            events: self.max_events.saturating_add(events),
+            bytes: self.max_bytes.saturating_add(bytes),
+        }
     }
 }
 

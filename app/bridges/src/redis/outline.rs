@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, HashMap};
 
 use harness::ids::RunId;
-use harness::runtime::stream_bridge::{EventId, Gap, LogOutline, LogRange, ResumeFrom, StreamStatus, TerminalKind};
+use harness::runtime::stream_bridge::{
+    EventId, Gap, LogOutline, LogRange, ResumeFrom, StreamStatus, TerminalKind,
+};
 
 /// Bounds, owner and state of a stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,7 +27,15 @@ pub(super) struct Outline {
 
 impl Default for Outline {
     fn default() -> Self {
-        Self { attempt: 0, first: 1, tail: 0, owed: 0, bytes: 0, starts: BTreeMap::new(), status: StreamStatus::Active }
+        Self {
+            attempt: 0,
+            first: 1,
+            tail: 0,
+            owed: 0,
+            bytes: 0,
+            starts: BTreeMap::new(),
+            status: StreamStatus::Active,
+        }
     }
 }
 
@@ -34,7 +44,9 @@ impl Outline {
     pub(super) fn read(fields: &HashMap<String, String>) -> Option<Self> {
         let number = |name: &str| fields.get(name).and_then(|text| text.parse::<u64>().ok());
         let attempt = number("attempt")?;
-        let starts = fields.iter().filter_map(|(name, seq)| Some((seq.parse().ok()?, name.strip_prefix("from:")?.parse().ok()?)));
+        let starts = fields.iter().filter_map(|(name, seq)| {
+            Some((seq.parse().ok()?, name.strip_prefix("from:")?.parse().ok()?))
+        });
         let status = match fields.get("ended").map(String::as_str) {
             Some("error") => StreamStatus::Ended(TerminalKind::Error),
             Some("cancel") => StreamStatus::Ended(TerminalKind::Cancel),
@@ -67,12 +79,18 @@ impl Outline {
         if self.attempt_at(self.tail) != attempt {
             self.starts.insert(self.tail, attempt);
         }
-        EventId { seq: self.tail, attempt }
+        EventId {
+            seq: self.tail,
+            attempt,
+        }
     }
 
     /// The newest event; `0-0` before there is one.
     pub(super) fn newest(&self) -> EventId {
-        EventId { seq: self.tail, attempt: self.attempt_at(self.tail) }
+        EventId {
+            seq: self.tail,
+            attempt: self.attempt_at(self.tail),
+        }
     }
 
     /// Whether `event` is the first of its attempt.
@@ -107,7 +125,11 @@ impl Outline {
         }
         if next > self.tail + 1 {
             // The stream was lost with its owner: a newer attempt went on from what was left, and has not come as far yet.
-            let newer = self.starts.iter().find(|(_, attempt)| **attempt > id.attempt).map(|(from, _)| (*from).max(self.first));
+            let newer = self
+                .starts
+                .iter()
+                .find(|(_, attempt)| **attempt > id.attempt)
+                .map(|(from, _)| (*from).max(self.first));
             if let Some(newer) = newer.filter(|newer| *newer > self.first || self.first == 1) {
                 return Some(newer);
             }
@@ -120,7 +142,11 @@ impl Outline {
             return Some(next);
         }
         // The viewer saw a lost attempt's event in this place: the newer attempt is replayed from its beginning.
-        let newer = self.starts.iter().find(|(_, attempt)| **attempt > id.attempt).map(|(from, _)| (*from).max(self.first))?;
+        let newer = self
+            .starts
+            .iter()
+            .find(|(_, attempt)| **attempt > id.attempt)
+            .map(|(from, _)| (*from).max(self.first))?;
         (id.attempt < known && (newer > self.first || self.first == 1)).then_some(newer)
     }
 
@@ -128,7 +154,10 @@ impl Outline {
     pub(super) fn gap(&self, run_id: &RunId, requested: Option<EventId>) -> Gap {
         // A run without an event has no bounds: 0-0 reads as "the start".
         let bound = |seq: u64| match self.first <= self.tail {
-            true => EventId { seq, attempt: self.attempt_at(seq) },
+            true => EventId {
+                seq,
+                attempt: self.attempt_at(seq),
+            },
             false => EventId { seq: 0, attempt: 0 },
         };
         Gap::new(run_id, requested, bound(self.first), bound(self.tail))
@@ -143,9 +172,24 @@ impl Outline {
 
     /// The same events as consecutive ranges.
     fn ranges(&self) -> Vec<LogRange> {
-        let starts: Vec<_> = self.starts.iter().map(|(from, attempt)| ((*from).max(self.first), *attempt)).collect();
-        let ends = starts.iter().skip(1).map(|(from, _)| from - 1).chain([self.tail]);
-        let ranges = starts.iter().zip(ends).map(|((first, attempt), last)| LogRange { first: *first, last, attempt: *attempt });
+        let starts: Vec<_> = self
+            .starts
+            .iter()
+            .map(|(from, attempt)| ((*from).max(self.first), *attempt))
+            .collect();
+        let ends = starts
+            .iter()
+            .skip(1)
+            .map(|(from, _)| from - 1)
+            .chain([self.tail]);
+        let ranges = starts
+            .iter()
+            .zip(ends)
+            .map(|((first, attempt), last)| LogRange {
+                first: *first,
+                last,
+                attempt: *attempt,
+            });
         ranges.filter(|range| range.first <= range.last).collect()
     }
 
@@ -153,36 +197,64 @@ impl Outline {
     pub(super) fn with(self, logged: &LogOutline) -> Self {
         let before = logged.up_to(self.first.saturating_sub(1));
         let newest = logged.up_to(logged.tail());
-        let joins = newest.first().is_some_and(|range| range.first <= self.tail + 1);
+        let joins = newest
+            .first()
+            .is_some_and(|range| range.first <= self.tail + 1);
         let mut all = LogOutline::default();
         match newest.last().filter(|newest| newest.last > self.tail) {
             Some(_) if !joins => newest.iter().for_each(|range| all.push(*range)),
             beyond => {
-                before.iter().for_each(|range| all.push(LogRange { last: range.last.min(self.first - 1), ..*range }));
+                before.iter().for_each(|range| {
+                    all.push(LogRange {
+                        last: range.last.min(self.first - 1),
+                        ..*range
+                    })
+                });
                 self.ranges().into_iter().for_each(|range| all.push(range));
-                let beyond = newest.iter().filter(|range| beyond.is_some() && range.last > self.tail);
-                beyond.for_each(|range| all.push(LogRange { first: range.first.max(self.tail + 1), ..*range }));
+                let beyond = newest
+                    .iter()
+                    .filter(|range| beyond.is_some() && range.last > self.tail);
+                beyond.for_each(|range| {
+                    all.push(LogRange {
+                        first: range.first.max(self.tail + 1),
+                        ..*range
+                    })
+                });
             }
         }
-        let (Some(first), Some(last)) = (all.ranges.first().copied(), all.ranges.last().copied()) else {
-            return Self { status: self.status_with(logged, self.tail), ..self };
+        let (Some(first), Some(last)) = (all.ranges.first().copied(), all.ranges.last().copied())
+        else {
+            return Self {
+                status: self.status_with(logged, self.tail),
+                ..self
+            };
         };
         Self {
             attempt: self.attempt.max(last.attempt),
             first: first.first,
             tail: last.last,
-            starts: all.ranges.iter().map(|range| (range.first, range.attempt)).collect(),
+            starts: all
+                .ranges
+                .iter()
+                .map(|range| (range.first, range.attempt))
+                .collect(),
             status: self.status_with(logged, last.last),
             ..self
         }
     }
 
     fn status_with(&self, logged: &LogOutline, tail: u64) -> StreamStatus {
-        logged.end.filter(|(after, _)| *after == tail).map_or(self.status, |(_, kind)| StreamStatus::Ended(kind))
+        logged
+            .end
+            .filter(|(after, _)| *after == tail)
+            .map_or(self.status, |(_, kind)| StreamStatus::Ended(kind))
     }
 
     fn attempt_at(&self, seq: u64) -> u32 {
-        self.starts.range(..=seq).next_back().map_or(0, |(_, attempt)| *attempt)
+        self.starts
+            .range(..=seq)
+            .next_back()
+            .map_or(0, |(_, attempt)| *attempt)
     }
 }
 
@@ -191,8 +263,18 @@ mod tests {
     use super::*;
 
     fn outline() -> Outline {
-        let pairs = [("attempt", "3"), ("first", "2"), ("tail", "9"), ("from:1", "1"), ("from:3", "6"), ("ended", "cancel")];
-        let fields = pairs.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+        let pairs = [
+            ("attempt", "3"),
+            ("first", "2"),
+            ("tail", "9"),
+            ("from:1", "1"),
+            ("from:3", "6"),
+            ("ended", "cancel"),
+        ];
+        let fields = pairs
+            .into_iter()
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .collect();
         Outline::read(&fields).expect("there is an attempt")
     }
 
@@ -201,8 +283,14 @@ mod tests {
         let outline = outline();
         assert_eq!((outline.attempt, outline.first, outline.tail), (3, 2, 9));
         assert_eq!(outline.ended(), Some(TerminalKind::Cancel));
-        assert_eq!([1, 5, 6, 9].map(|seq| outline.attempt_at(seq)), [1, 1, 3, 3]);
-        assert_eq!(Outline::read(&HashMap::from([("forget".to_owned(), "1".to_owned())])), None);
+        assert_eq!(
+            [1, 5, 6, 9].map(|seq| outline.attempt_at(seq)),
+            [1, 1, 3, 3]
+        );
+        assert_eq!(
+            Outline::read(&HashMap::from([("forget".to_owned(), "1".to_owned())])),
+            None
+        );
     }
 
     #[test]
@@ -212,45 +300,162 @@ mod tests {
         assert_eq!(after(4, 1), Some(5));
         assert_eq!(after(7, 1), Some(6), "the newer attempt from its beginning");
         assert_eq!(after(7, 2), Some(6));
-        assert_eq!((after(4, 3), after(7, 4), after(10, 3), after(0, 0), after(u64::MAX, 1)), (None, None, None, None, None));
-        assert_eq!((outline().locate(ResumeFrom::Start), outline().locate(ResumeFrom::Tail)), (None, Some(10)));
-        let later = Outline { first: 8, ..outline() };
-        assert_eq!(later.locate(ResumeFrom::After(EventId { seq: 7, attempt: 3 })), Some(8), "its own event is gone");
-        assert_eq!(later.locate(ResumeFrom::After(EventId { seq: 7, attempt: 1 })), None, "the newer attempt's beginning is gone");
+        assert_eq!(
+            (
+                after(4, 3),
+                after(7, 4),
+                after(10, 3),
+                after(0, 0),
+                after(u64::MAX, 1)
+            ),
+            (None, None, None, None, None)
+        );
+        assert_eq!(
+            (
+                outline().locate(ResumeFrom::Start),
+                outline().locate(ResumeFrom::Tail)
+            ),
+            (None, Some(10))
+        );
+        let later = Outline {
+            first: 8,
+            ..outline()
+        };
+        assert_eq!(
+            later.locate(ResumeFrom::After(EventId { seq: 7, attempt: 3 })),
+            Some(8),
+            "its own event is gone"
+        );
+        assert_eq!(
+            later.locate(ResumeFrom::After(EventId { seq: 7, attempt: 1 })),
+            None,
+            "the newer attempt's beginning is gone"
+        );
     }
 
     #[test]
     fn a_cursor_at_what_the_owner_still_sends_waits_for_it() {
-        let rebuilt = Outline { attempt: 1, tail: 3, owed: 9, starts: BTreeMap::from([(1, 1)]), ..Outline::default() };
+        let rebuilt = Outline {
+            attempt: 1,
+            tail: 3,
+            owed: 9,
+            starts: BTreeMap::from([(1, 1)]),
+            ..Outline::default()
+        };
         let after = |seq, attempt| rebuilt.locate(ResumeFrom::After(EventId { seq, attempt }));
-        assert_eq!((after(9, 1), after(10, 1), after(9, 2)), (Some(10), None, None));
-        let ended = Outline { status: StreamStatus::Ended(TerminalKind::Cancel), ..rebuilt.clone() };
-        assert_eq!(ended.locate(ResumeFrom::After(EventId { seq: 9, attempt: 1 })), None);
+        assert_eq!(
+            (after(9, 1), after(10, 1), after(9, 2)),
+            (Some(10), None, None)
+        );
+        let ended = Outline {
+            status: StreamStatus::Ended(TerminalKind::Cancel),
+            ..rebuilt.clone()
+        };
+        assert_eq!(
+            ended.locate(ResumeFrom::After(EventId { seq: 9, attempt: 1 })),
+            None
+        );
     }
 
     #[test]
     fn the_durable_log_adds_what_joins_and_stands_alone_where_it_is_newer() {
         let logged = |ranges: &[(u64, u64, u32)], end| {
-            let mut logged = LogOutline { ranges: Vec::new(), end };
-            ranges.iter().for_each(|(first, last, attempt)| logged.push(LogRange { first: *first, last: *last, attempt: *attempt }));
+            let mut logged = LogOutline {
+                ranges: Vec::new(),
+                end,
+            };
+            ranges.iter().for_each(|(first, last, attempt)| {
+                logged.push(LogRange {
+                    first: *first,
+                    last: *last,
+                    attempt: *attempt,
+                })
+            });
             logged
         };
-        let bounds = |outline: Outline| (outline.first, outline.tail, outline.starts.into_iter().collect::<Vec<_>>());
-        let stream = Outline { attempt: 1, first: 5, tail: 9, starts: BTreeMap::from([(1, 1)]), ..Outline::default() };
-        assert_eq!(bounds(stream.clone().with(&logged(&[(1, 6, 1)], None))), (1, 9, vec![(1, 1)]));
-        assert_eq!(bounds(stream.clone().with(&logged(&[(1, 3, 1)], None))), (5, 9, vec![(5, 1)]), "4 is missing");
-        assert_eq!(bounds(stream.clone().with(&logged(&[(1, 4, 1), (8, 11, 1), (12, 12, 2)], None))), (1, 12, vec![(1, 1), (12, 2)]));
-        assert_eq!(bounds(stream.clone().with(&logged(&[(1, 4, 1), (11, 12, 1)], None))), (11, 12, vec![(11, 1)]), "10 is missing");
-        assert_eq!(bounds(Outline::default().with(&logged(&[(1, 4, 1)], None))), (1, 4, vec![(1, 1)]));
-        let ended = |end| stream.clone().with(&logged(&[(8, 9, 1)], Some(end))).ended();
-        assert_eq!((ended((9, TerminalKind::Error)), ended((8, TerminalKind::Error))), (Some(TerminalKind::Error), None));
-        assert_eq!(bounds(Outline::default().with(&LogOutline::default())), (1, 0, vec![]));
+        let bounds = |outline: Outline| {
+            (
+                outline.first,
+                outline.tail,
+                outline.starts.into_iter().collect::<Vec<_>>(),
+            )
+        };
+        let stream = Outline {
+            attempt: 1,
+            first: 5,
+            tail: 9,
+            starts: BTreeMap::from([(1, 1)]),
+            ..Outline::default()
+        };
+        assert_eq!(
+            bounds(stream.clone().with(&logged(&[(1, 6, 1)], None))),
+            (1, 9, vec![(1, 1)])
+        );
+        assert_eq!(
+            bounds(stream.clone().with(&logged(&[(1, 3, 1)], None))),
+            (5, 9, vec![(5, 1)]),
+            "4 is missing"
+        );
+        assert_eq!(
+            bounds(
+                stream
+                    .clone()
+                    .with(&logged(&[(1, 4, 1), (8, 11, 1), (12, 12, 2)], None))
+            ),
+            (1, 12, vec![(1, 1), (12, 2)])
+        );
+        assert_eq!(
+            bounds(
+                stream
+                    .clone()
+                    .with(&logged(&[(1, 4, 1), (11, 12, 1)], None))
+            ),
+            (11, 12, vec![(11, 1)]),
+            "10 is missing"
+        );
+        assert_eq!(
+            bounds(Outline::default().with(&logged(&[(1, 4, 1)], None))),
+            (1, 4, vec![(1, 1)])
+        );
+        let ended = |end| {
+            stream
+                .clone()
+                .with(&logged(&[(8, 9, 1)], Some(end)))
+                .ended()
+        };
+        assert_eq!(
+            (
+                ended((9, TerminalKind::Error)),
+                ended((8, TerminalKind::Error))
+            ),
+            (Some(TerminalKind::Error), None)
+        );
+        assert_eq!(
+            bounds(Outline::default().with(&LogOutline::default())),
+            (1, 0, vec![])
+        );
     }
 
     #[test]
     fn pages_are_small_where_events_are_large() {
         assert_eq!(Outline::default().page(), 64);
-        assert_eq!(Outline { tail: 10, bytes: 10 * 32 * 1024, ..Outline::default() }.page(), 2);
-        assert_eq!(Outline { tail: 1, bytes: 1 << 30, ..Outline::default() }.page(), 1);
+        assert_eq!(
+            Outline {
+                tail: 10,
+                bytes: 10 * 32 * 1024,
+                ..Outline::default()
+            }
+            .page(),
+            2
+        );
+        assert_eq!(
+            Outline {
+                tail: 1,
+                bytes: 1 << 30,
+                ..Outline::default()
+            }
+            .page(),
+            1
+        );
     }
 }

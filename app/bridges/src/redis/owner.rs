@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use harness::ids::RunId;
-use harness::runtime::stream_bridge::{BridgeError, EventData, EventId, EventName, LogOutline, StreamEvent, StreamStatus, TerminalKind};
+use harness::runtime::stream_bridge::{
+    BridgeError, EventData, EventId, EventName, LogOutline, StreamEvent, StreamStatus, TerminalKind,
+};
 use tokio::time::Instant;
 
 use super::link::{Append, Reply, Verdict};
@@ -81,7 +83,9 @@ impl Owner {
 
     /// Whether viewers see what neither the server nor the durable log has.
     pub(super) fn shows_what_waits(&self) -> bool {
-        let out = self.failing_since.is_some_and(|since| since.elapsed() >= SHOW_WHAT_WAITS_AFTER);
+        let out = self
+            .failing_since
+            .is_some_and(|since| since.elapsed() >= SHOW_WHAT_WAITS_AFTER);
         out && self.knows_its_place() && !self.spilling.is_in_order()
     }
 
@@ -93,7 +97,13 @@ impl Owner {
 
 impl RunLog {
     /// Numbers an event. Afterwards somebody must send: [`RunLog::begin_work`].
-    pub(super) fn push(&self, attempt: u32, event: EventName, data: EventData, options: &RedisOptions) -> Result<EventId, Refused> {
+    pub(super) fn push(
+        &self,
+        attempt: u32,
+        event: EventName,
+        data: EventData,
+        options: &RedisOptions,
+    ) -> Result<EventId, Refused> {
         self.locked(|state| {
             state.admit(self.run_id(), attempt)?;
             Ok(state.push(attempt, event, data, options))
@@ -101,13 +111,22 @@ impl RunLog {
     }
 
     /// Ends the stream, with an error event before the end if there is one. Afterwards somebody must send.
-    pub(super) fn end(&self, attempt: u32, kind: TerminalKind, error: Option<Bytes>, options: &RedisOptions) -> Result<(), Refused> {
+    pub(super) fn end(
+        &self,
+        attempt: u32,
+        kind: TerminalKind,
+        error: Option<Bytes>,
+        options: &RedisOptions,
+    ) -> Result<(), Refused> {
         self.locked(|state| {
             state.admit(self.run_id(), attempt)?;
             if let Some(data) = error {
                 state.push(attempt, EventName::Borrowed("error"), data.into(), options);
             }
-            state.owner.iter_mut().for_each(|owner| owner.end = Some(kind));
+            state
+                .owner
+                .iter_mut()
+                .for_each(|owner| owner.end = Some(kind));
             Ok(())
         })
     }
@@ -115,7 +134,10 @@ impl RunLog {
     /// Ends an owned stream as cancelled if it has no end yet. Whether this node owns it.
     pub(super) fn cancel(&self) -> bool {
         self.locked(|state| {
-            state.owner.iter_mut().for_each(|owner| _ = owner.end.get_or_insert(TerminalKind::Cancel));
+            state
+                .owner
+                .iter_mut()
+                .for_each(|owner| _ = owner.end.get_or_insert(TerminalKind::Cancel));
             state.owner.is_some()
         })
     }
@@ -125,7 +147,10 @@ impl RunLog {
         self.locked(|state| {
             if state.outline.status == StreamStatus::Active {
                 state.outline.status = StreamStatus::AwaitingInput;
-                state.owner.iter_mut().for_each(|owner| owner.waiting = true);
+                state
+                    .owner
+                    .iter_mut()
+                    .for_each(|owner| owner.waiting = true);
             }
             state.owner.is_some()
         })
@@ -133,14 +158,23 @@ impl RunLog {
 
     /// Whether this node publishes for `attempt`.
     pub(super) fn publishes(&self, attempt: u32) -> bool {
-        self.locked(|state| state.owner.as_ref().is_some_and(|owner| owner.attempt == attempt))
+        self.locked(|state| {
+            state
+                .owner
+                .as_ref()
+                .is_some_and(|owner| owner.attempt == attempt)
+        })
     }
 
     /// Whether the end that `attempt` asked for is the stream's, or may still become it.
     pub(super) fn ended_by(&self, attempt: u32, kind: TerminalKind) -> Result<(), BridgeError> {
         self.locked(|state| match state.outline.ended() {
             None if state.owner.is_none() && state.outline.attempt > attempt => {
-                Err(BridgeError::Fenced { run_id: self.run_id().clone(), attempt, current: state.outline.attempt })
+                Err(BridgeError::Fenced {
+                    run_id: self.run_id().clone(),
+                    attempt,
+                    current: state.outline.attempt,
+                })
             }
             Some(other) if other != kind => Err(BridgeError::Ended(self.run_id().clone())),
             _ => Ok(()),
@@ -166,9 +200,23 @@ impl RunLog {
     /// Whether the caller is to send: there may be something, and nobody does.
     pub(super) fn begin_work(&self) -> bool {
         let (begins, full) = self.locked(|state| {
-            let waiting = state.outline.tail - state.owner.as_ref().map_or(state.outline.tail, |owner| owner.acked);
-            let begins = state.owner.as_mut().is_some_and(|owner| !std::mem::replace(&mut owner.at_work, true));
-            (begins, waiting >= BATCH_EVENTS || state.owner.as_ref().is_some_and(|owner| owner.end.is_some()))
+            let waiting = state.outline.tail
+                - state
+                    .owner
+                    .as_ref()
+                    .map_or(state.outline.tail, |owner| owner.acked);
+            let begins = state
+                .owner
+                .as_mut()
+                .is_some_and(|owner| !std::mem::replace(&mut owner.at_work, true));
+            (
+                begins,
+                waiting >= BATCH_EVENTS
+                    || state
+                        .owner
+                        .as_ref()
+                        .is_some_and(|owner| owner.end.is_some()),
+            )
         });
         if full {
             self.urge.notify_one();
@@ -184,7 +232,9 @@ impl RunLog {
     /// Whether the next append should wait for more events.
     pub(super) fn may_gather(&self) -> bool {
         self.locked(|state| {
-            let Some(owner) = &state.owner else { return false };
+            let Some(owner) = &state.owner else {
+                return false;
+            };
             !owner.urgent && owner.end.is_none() && state.outline.tail - owner.acked < BATCH_EVENTS
         })
     }
@@ -205,7 +255,12 @@ impl RunLog {
 
     /// Gives the work up, to be begun again.
     pub(super) fn stop_work(&self) {
-        self.locked(|state| state.owner.iter_mut().for_each(|owner| owner.at_work = false));
+        self.locked(|state| {
+            state
+                .owner
+                .iter_mut()
+                .for_each(|owner| owner.at_work = false)
+        });
     }
 
     /// Whether nothing waits for the server, or the server is known to be out of order. Asks whoever sends to hurry.
@@ -213,7 +268,9 @@ impl RunLog {
         let settled = self.locked(|state| {
             let tail = state.outline.tail;
             state.owner.as_mut().is_none_or(|owner| {
-                let settled = owner.acked == tail && owner.end.is_none() || owner.shows_what_waits() || owner.has_spilled(tail);
+                let settled = owner.acked == tail && owner.end.is_none()
+                    || owner.shows_what_waits()
+                    || owner.has_spilled(tail);
                 owner.urgent |= !settled;
                 settled
             })
@@ -227,17 +284,41 @@ impl RunLog {
 
 impl State {
     fn admit(&self, run_id: &RunId, attempt: u32) -> Result<(), Refused> {
-        let current = self.owner.as_ref().map_or(0, |owner| owner.attempt).max(self.outline.attempt);
+        let current = self
+            .owner
+            .as_ref()
+            .map_or(0, |owner| owner.attempt)
+            .max(self.outline.attempt);
         if attempt < current {
-            return Err(Refused::Bridge(BridgeError::Fenced { run_id: run_id.clone(), attempt, current }));
+            return Err(Refused::Bridge(BridgeError::Fenced {
+                run_id: run_id.clone(),
+                attempt,
+                current,
+            }));
         }
-        if self.outline.ended().is_some() || self.owner.as_ref().is_some_and(|owner| owner.end.is_some()) {
+        if self.outline.ended().is_some()
+            || self.owner.as_ref().is_some_and(|owner| owner.end.is_some())
+        {
             return Err(Refused::Bridge(BridgeError::Ended(run_id.clone())));
         }
-        if self.owner.as_ref().is_none_or(|owner| owner.attempt != attempt) { Err(Refused::NotOwner) } else { Ok(()) }
+        if self
+            .owner
+            .as_ref()
+            .is_none_or(|owner| owner.attempt != attempt)
+        {
+            Err(Refused::NotOwner)
+        } else {
+            Ok(())
+        }
     }
 
-    fn push(&mut self, attempt: u32, event: EventName, data: EventData, options: &RedisOptions) -> EventId {
+    fn push(
+        &mut self,
+        attempt: u32,
+        event: EventName,
+        data: EventData,
+        options: &RedisOptions,
+    ) -> EventId {
         let now = Instant::now();
         let id = self.outline.append(attempt);
         self.take_in(StreamEvent { id, event, data }, now);
@@ -258,10 +339,15 @@ impl State {
         }
         let begin = base.max(owner.acked + 1);
         let mut bytes = 0;
-        let unsent = self.entries.iter().skip_while(|entry| entry.event.id.seq < begin).take(MOST_EVENTS).take_while(|entry| {
-            bytes += entry.event.data.len();
-            bytes <= MOST_BYTES || entry.event.id.seq == begin
-        });
+        let unsent = self
+            .entries
+            .iter()
+            .skip_while(|entry| entry.event.id.seq < begin)
+            .take(MOST_EVENTS)
+            .take_while(|entry| {
+                bytes += entry.event.data.len();
+                bytes <= MOST_BYTES || entry.event.id.seq == begin
+            });
         let events: Vec<StreamEvent> = unsent.map(|entry| entry.event.clone()).collect();
         let all = begin + events.len() as u64 > tail;
         let end = owner.end.filter(|_| all);
@@ -283,15 +369,27 @@ impl State {
         })
     }
 
-    fn settle(&mut self, sent: &Append, Reply { verdict, outline, logged }: Reply) {
+    fn settle(
+        &mut self,
+        sent: &Append,
+        Reply {
+            verdict,
+            outline,
+            logged,
+        }: Reply,
+    ) {
         let Some(owner) = &mut self.owner else { return };
-        let reached_end = owner.end.is_some() && owner.end == outline.ended() && outline.tail == self.outline.tail;
+        let reached_end = owner.end.is_some()
+            && owner.end == outline.ended()
+            && outline.tail == self.outline.tail;
         owner.answered_at = Instant::now();
         owner.failing_since = None;
         match verdict {
             Verdict::Done if !owner.claimed => self.resolve(outline, &logged),
             Verdict::Done => {
-                owner.acked = sent.before.map_or(owner.acked, |before| before + sent.events.len() as u64);
+                owner.acked = sent
+                    .before
+                    .map_or(owner.acked, |before| before + sent.events.len() as u64);
                 owner.waiting &= !sent.waiting;
                 self.show_from_now(sent);
                 self.keep_up_with(&outline);
@@ -315,10 +413,22 @@ impl State {
 
     /// Viewers could not see these before: what they did not read until now is not their fault.
     fn show_from_now(&mut self, sent: &Append) {
-        let (Some(first), base, now) = (sent.events.first().map(|event| event.id.seq), self.base(), Instant::now()) else { return };
-        let index = |seq: u64| usize::try_from(seq.saturating_sub(base)).unwrap_or(usize::MAX).min(self.entries.len());
+        let (Some(first), base, now) = (
+            sent.events.first().map(|event| event.id.seq),
+            self.base(),
+            Instant::now(),
+        ) else {
+            return;
+        };
+        let index = |seq: u64| {
+            usize::try_from(seq.saturating_sub(base))
+                .unwrap_or(usize::MAX)
+                .min(self.entries.len())
+        };
         let (from, to) = (index(first), index(first + sent.events.len() as u64));
-        self.entries.range_mut(from..to).for_each(|entry| entry.at = now);
+        self.entries
+            .range_mut(from..to)
+            .for_each(|entry| entry.at = now);
     }
 
     /// Viewers are told what the server still has.
@@ -334,9 +444,19 @@ impl State {
     /// Somebody else ended the stream: what did not arrive before never will.
     fn end_elsewhere(&mut self, outline: Outline) {
         let all = self.outline.tail;
-        let shown = self.owner.take().map_or(0, |owner| if owner.shows_what_waits() { all } else { owner.safe() });
+        let shown = self.owner.take().map_or(0, |owner| {
+            if owner.shows_what_waits() {
+                all
+            } else {
+                owner.safe()
+            }
+        });
         self.generation += u32::from(shown > outline.tail);
-        while self.entries.back().is_some_and(|entry| entry.event.id.seq > outline.tail) {
+        while self
+            .entries
+            .back()
+            .is_some_and(|entry| entry.event.id.seq > outline.tail)
+        {
             self.drop_newest();
         }
         self.outline.cut_after(outline.tail);
@@ -354,7 +474,9 @@ impl State {
 
     /// `known` is what the server was known to have before it was asked: an append may have come between the answer and now.
     pub(super) fn observe_as_owner(&mut self, seen: Option<Outline>, known: u64) -> Observed {
-        let (tail, Some(owner)) = (self.outline.tail, &mut self.owner) else { return Observed::Fine };
+        let (tail, Some(owner)) = (self.outline.tail, &mut self.owner) else {
+            return Observed::Fine;
+        };
         owner.answered_at = Instant::now();
         if owner.at_work || !owner.claimed {
             // Who sends finds out for itself.
@@ -367,7 +489,11 @@ impl State {
         } else if seen.ended().is_some() {
             self.end_elsewhere(seen);
         } else if seen.tail < owner.acked.min(known) && tail > 0 {
-            tracing::warn!(kept = seen.tail, published = owner.acked, "redis lost events of a live run, they are sent again");
+            tracing::warn!(
+                kept = seen.tail,
+                published = owner.acked,
+                "redis lost events of a live run, they are sent again"
+            );
             owner.acked = seen.tail;
             return Observed::Lost;
         }

@@ -31,12 +31,16 @@ impl Inner {
                 match self.around.link.listen().await {
                     Ok(line) => {
                         tokio::pin!(line);
-                        while let Ok(Some(bell)) = tokio::time::timeout(DEAF_AFTER, line.next()).await {
+                        while let Ok(Some(bell)) =
+                            tokio::time::timeout(DEAF_AFTER, line.next()).await
+                        {
                             bell.iter().for_each(|bell| self.hear(bell));
                         }
                         tracing::debug!("the doorbell went dead, it is hung up and taken again");
                     }
-                    Err(outage) => tracing::debug!(%outage, "the doorbell cannot be heard, runs are polled"),
+                    Err(outage) => {
+                        tracing::debug!(%outage, "the doorbell cannot be heard, runs are polled")
+                    }
                 }
                 tokio::time::sleep(LISTEN_AGAIN_AFTER).await;
             }
@@ -78,25 +82,44 @@ impl Inner {
 
     fn hear(&self, bell: &Bell) {
         // An owner knows what it did itself.
-        if let Some(log) = self.runs.get(&bell.run_id).filter(|log| !log.publishes(bell.attempt) || bell.ended) {
+        if let Some(log) = self
+            .runs
+            .get(&bell.run_id)
+            .filter(|log| !log.publishes(bell.attempt) || bell.ended)
+        {
             self.wake_for(&log);
         }
     }
 
     async fn look_at(self: &Arc<Self>, logs: &[Arc<RunLog>]) {
-        let wanted: Vec<(RunId, Wants)> = logs.iter().map(|log| (log.run_id().clone(), log.wants())).collect();
-        let events: Vec<_> = wanted.iter().map(|(run_id, wants)| (run_id.clone(), wants.events())).collect();
-        let mut looks = self.around.look(&events).await.unwrap_or_default().into_iter();
+        let wanted: Vec<(RunId, Wants)> = logs
+            .iter()
+            .map(|log| (log.run_id().clone(), log.wants()))
+            .collect();
+        let events: Vec<_> = wanted
+            .iter()
+            .map(|(run_id, wants)| (run_id.clone(), wants.events()))
+            .collect();
+        let mut looks = self
+            .around
+            .look(&events)
+            .await
+            .unwrap_or_default()
+            .into_iter();
         for (log, (_, asked)) in logs.iter().zip(wanted) {
             let look = looks.next();
             if let Some(seen) = log.lacks(look.as_ref()) {
                 let (inner, log) = (self.clone(), log.clone());
-                self.tasks.spawn(TaskKind::Finish, "stream log reader", async move {
-                    let stop = inner.tasks.token().clone();
-                    stop.run_until_cancelled(inner.look_into_the_log(&log, seen)).await;
-                });
+                self.tasks
+                    .spawn(TaskKind::Finish, "stream log reader", async move {
+                        let stop = inner.tasks.token().clone();
+                        stop.run_until_cancelled(inner.look_into_the_log(&log, seen))
+                            .await;
+                    });
             }
-            let observed = look.map_or(Observed::Fine, |look| log.observe(look, asked, &self.around.options));
+            let observed = look.map_or(Observed::Fine, |look| {
+                log.observe(look, asked, &self.around.options)
+            });
             self.act_on(log, &observed);
         }
     }
@@ -124,15 +147,31 @@ impl Inner {
     }
 
     async fn read_on(&self, log: &RunLog, seen: EventId) -> Result<Observed, StoreError> {
-        let Ok(_place) = self.log_reads.acquire().await else { return Ok(Observed::Fine) };
+        let Ok(_place) = self.log_reads.acquire().await else {
+            return Ok(Observed::Fine);
+        };
         let run_id = log.run_id();
-        let page = self.around.logged_page(run_id, seen.seq.max(1), BATCH_EVENTS).await?;
-        if page.events.first().is_some_and(|first| first.id.seq == seen.seq && first.id.attempt != seen.attempt) {
-            log.start_over_after(seen, Outline::default().with(&self.around.logged(run_id).await?));
+        let page = self
+            .around
+            .logged_page(run_id, seen.seq.max(1), BATCH_EVENTS)
+            .await?;
+        if page
+            .events
+            .first()
+            .is_some_and(|first| first.id.seq == seen.seq && first.id.attempt != seen.attempt)
+        {
+            log.start_over_after(
+                seen,
+                Outline::default().with(&self.around.logged(run_id).await?),
+            );
             return Ok(Observed::Fine);
         }
         let page = match page.events.is_empty() && page.end.is_none() && seen.seq > 0 {
-            true => self.around.logged_page(run_id, seen.seq + 1, BATCH_EVENTS).await?,
+            true => {
+                self.around
+                    .logged_page(run_id, seen.seq + 1, BATCH_EVENTS)
+                    .await?
+            }
             false => page,
         };
         Ok(log.observe_logged(seen, Some(page)))
@@ -145,7 +184,12 @@ impl Inner {
         }
         self.judge_policy_once().await;
         self.runs.forget_unused();
-        for log in self.runs.all().into_iter().filter(|log| log.is_idle(&self.around.options)) {
+        for log in self
+            .runs
+            .all()
+            .into_iter()
+            .filter(|log| log.is_idle(&self.around.options))
+        {
             tracing::warn!(run_id = %log.run_id(), "a stream without a publish for long is given up");
             log.retire();
             self.runs.forget(&log);

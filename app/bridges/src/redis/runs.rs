@@ -24,7 +24,12 @@ pub(super) struct Runs {
 
 impl Runs {
     pub(super) fn beside(durable: bool, tasks: Tasks) -> Self {
-        Self { logs: RwLock::default(), held: Arc::default(), durable, tasks }
+        Self {
+            logs: RwLock::default(),
+            held: Arc::default(),
+            durable,
+            tasks,
+        }
     }
 
     pub(super) fn get(&self, run_id: &RunId) -> Option<Arc<RunLog>> {
@@ -32,7 +37,11 @@ impl Runs {
     }
 
     /// The log of a run; a new one begins at `outline`. Whether it is new.
-    pub(super) fn open(&self, run_id: &RunId, outline: impl FnOnce() -> Outline) -> (Arc<RunLog>, bool) {
+    pub(super) fn open(
+        &self,
+        run_id: &RunId,
+        outline: impl FnOnce() -> Outline,
+    ) -> (Arc<RunLog>, bool) {
         if let Some(log) = self.get(run_id) {
             return (log, false);
         }
@@ -47,7 +56,13 @@ impl Runs {
 
     /// A log that only its viewers know: nothing more comes to it.
     pub(super) fn unlisted(&self, run_id: &RunId, outline: Outline) -> Arc<RunLog> {
-        Arc::new(RunLog::new(run_id.clone(), outline, self.held.clone(), self.durable, self.tasks.clone()))
+        Arc::new(RunLog::new(
+            run_id.clone(),
+            outline,
+            self.held.clone(),
+            self.durable,
+            self.tasks.clone(),
+        ))
     }
 
     pub(super) fn all(&self) -> Vec<Arc<RunLog>> {
@@ -62,14 +77,20 @@ impl Runs {
     /// Forgets this very log unless it is owned. Its viewers keep it.
     pub(super) fn forget(&self, log: &Arc<RunLog>) {
         let mut logs = self.logs.write();
-        if logs.get(log.run_id()).is_some_and(|found| Arc::ptr_eq(found, log)) && !log.is_owned() {
+        if logs
+            .get(log.run_id())
+            .is_some_and(|found| Arc::ptr_eq(found, log))
+            && !log.is_owned()
+        {
             logs.remove(log.run_id());
         }
     }
 
     /// Forgets logs that are neither owned nor viewed.
     pub(super) fn forget_unused(&self) {
-        self.logs.write().retain(|_, log| Arc::strong_count(log) > 1 || log.is_owned());
+        self.logs
+            .write()
+            .retain(|_, log| Arc::strong_count(log) > 1 || log.is_owned());
     }
 
     /// Forgets all, and wakes every viewer.

@@ -22,7 +22,13 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 impl Inner {
     /// Sends until nothing is left. A server out of order is asked again and again; the run does not notice.
     pub(super) async fn send(self: Arc<Self>, log: Arc<RunLog>) {
-        if self.tasks.token().run_until_cancelled(self.send_all(&log)).await.is_none() {
+        if self
+            .tasks
+            .token()
+            .run_until_cancelled(self.send_all(&log))
+            .await
+            .is_none()
+        {
             log.stop_work();
         } else if !log.is_owned() {
             // It ended, or another node has it: the server answers for it from now on.
@@ -88,7 +94,11 @@ impl Inner {
     pub(super) async fn logged(&self, run_id: &RunId, attempt: u32) -> Result<LogOutline, Outage> {
         match attempt {
             0..=1 => Ok(LogOutline::default()),
-            _ => self.around.logged(run_id).await.map_err(|error| Outage::because(error.to_string())),
+            _ => self
+                .around
+                .logged(run_id)
+                .await
+                .map_err(|error| Outage::because(error.to_string())),
         }
     }
 

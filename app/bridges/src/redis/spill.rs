@@ -52,7 +52,11 @@ pub(super) struct Spilling {
 impl Spilling {
     /// Of a stream that stands at `outline` with both.
     pub(super) fn beside(durable: bool, outline: &Outline) -> Self {
-        Self { accepted: durable, oldest: outline.first.saturating_sub(1), ..Self::default() }
+        Self {
+            accepted: durable,
+            oldest: outline.first.saturating_sub(1),
+            ..Self::default()
+        }
     }
 
     /// What the server need not keep for the log.
@@ -82,7 +86,9 @@ enum Next {
 impl Owner {
     /// Whether the log has everything during an outage.
     pub(super) fn has_spilled(&self, tail: u64) -> bool {
-        self.failing_since.is_some() && self.spilling.logged == tail && (self.end.is_none() || self.spilling.ended)
+        self.failing_since.is_some()
+            && self.spilling.logged == tail
+            && (self.end.is_none() || self.spilling.ended)
     }
 
     /// Whether viewers may be told the end.
@@ -94,10 +100,17 @@ impl Owner {
 impl State {
     /// Drops what need not be held: what the server or the log has, and the oldest if too much waits for them.
     pub(super) fn keep_within(&mut self, options: &RedisOptions) {
-        let waits = self.owner.as_ref().is_some_and(|owner| owner.spilling.accepted);
+        let waits = self
+            .owner
+            .as_ref()
+            .is_some_and(|owner| owner.spilling.accepted);
         let (room, most) = (options.room(), options.waiting_room(waits));
         while self.entries.len() > 1 && room.is_exceeded_by(self.entries.len(), self.bytes) {
-            let safe = waits && self.owner.as_ref().is_some_and(|owner| self.base() <= owner.safe());
+            let safe = waits
+                && self
+                    .owner
+                    .as_ref()
+                    .is_some_and(|owner| self.base() <= owner.safe());
             if !safe && !most.is_exceeded_by(self.entries.len(), self.bytes) {
                 return;
             }
@@ -117,45 +130,87 @@ impl State {
     }
 
     fn wanted(&self, run_id: &RunId, options: &RedisOptions) -> Next {
-        let Some(owner) = self.owner.as_ref().filter(|owner| owner.spilling.accepted && owner.knows_its_place()) else {
+        let Some(owner) = self
+            .owner
+            .as_ref()
+            .filter(|owner| owner.spilling.accepted && owner.knows_its_place())
+        else {
             return Next::Nothing;
         };
         let outline = &self.outline;
         let Some(since) = owner.failing_since else {
-            let (kept, bytes) = (owner.acked + 1 - outline.first.min(owner.acked + 1), outline.bytes);
+            let (kept, bytes) = (
+                owner.acked + 1 - outline.first.min(owner.acked + 1),
+                outline.bytes,
+            );
             let over = options.room().is_exceeded_by(whole(kept), whole(bytes));
             let is_due = over && owner.claimed && owner.spilling.oldest < outline.first;
-            return if is_due { Next::Copy(outline.first, (COPIED_PAGES * outline.page()).min(whole(kept))) } else { Next::Nothing };
+            return if is_due {
+                Next::Copy(
+                    outline.first,
+                    (COPIED_PAGES * outline.page()).min(whole(kept)),
+                )
+            } else {
+                Next::Nothing
+            };
         };
-        if let Some(left) = SPILL_EVERY.checked_sub(since.elapsed()).filter(|left| !left.is_zero()) {
+        if let Some(left) = SPILL_EVERY
+            .checked_sub(since.elapsed())
+            .filter(|left| !left.is_zero())
+        {
             return Next::Wait(left);
         }
         let tail = outline.tail;
         let begin = self.first_to_spill(owner);
         let mut bytes = 0;
-        let waits = self.entries.iter().map(|entry| &entry.event).skip_while(|event| event.id.seq < begin).take(MOST_EVENTS);
+        let waits = self
+            .entries
+            .iter()
+            .map(|entry| &entry.event)
+            .skip_while(|event| event.id.seq < begin)
+            .take(MOST_EVENTS);
         let fit = waits.take_while(|event| {
             bytes += event.data.len();
             bytes <= MOST_BYTES || event.id.seq == begin
         });
-        let batch =
-            LogBatch { run_id: run_id.clone(), attempt: owner.attempt, before: begin - 1, events: fit.cloned().collect(), end: None };
-        let end = owner.end.filter(|_| batch.tail() == tail && !owner.spilling.ended);
-        if batch.events.is_empty() && end.is_none() { Next::Wait(SPILL_EVERY) } else { Next::Write(LogBatch { end, ..batch }) }
+        let batch = LogBatch {
+            run_id: run_id.clone(),
+            attempt: owner.attempt,
+            before: begin - 1,
+            events: fit.cloned().collect(),
+            end: None,
+        };
+        let end = owner
+            .end
+            .filter(|_| batch.tail() == tail && !owner.spilling.ended);
+        if batch.events.is_empty() && end.is_none() {
+            Next::Wait(SPILL_EVERY)
+        } else {
+            Next::Write(LogBatch { end, ..batch })
+        }
     }
 
     /// The first event that goes to the log in an outage.
     fn first_to_spill(&self, owner: &Owner) -> u64 {
         // What the server took is in the order in which it took it.
-        let is_read = |entry: &Entry| entry.event.id.seq <= owner.acked && entry.at + MAYBE_UNREAD < owner.answered_at;
+        let is_read = |entry: &Entry| {
+            entry.event.id.seq <= owner.acked && entry.at + MAYBE_UNREAD < owner.answered_at
+        };
         let read = self.entries.partition_point(is_read);
         (self.base() + read as u64).max(owner.spilling.logged + 1)
     }
 
     /// The first event that the server lacks and only the log may have.
     fn missing_at_the_server(&self) -> Option<u64> {
-        let owner = self.owner.as_ref().filter(|owner| owner.claimed && owner.spilling.accepted)?;
-        let from = owner.acked.max(owner.spilling.oldest).max(owner.spilling.missing) + 1;
+        let owner = self
+            .owner
+            .as_ref()
+            .filter(|owner| owner.claimed && owner.spilling.accepted)?;
+        let from = owner
+            .acked
+            .max(owner.spilling.oldest)
+            .max(owner.spilling.missing)
+            + 1;
         (from < self.base()).then_some(from)
     }
 }
@@ -165,7 +220,11 @@ impl RunLog {
     fn begin_spill(&self, options: &RedisOptions) -> bool {
         self.locked(|state| {
             let wanted = !matches!(state.wanted(self.run_id(), options), Next::Nothing);
-            wanted && state.owner.as_mut().is_some_and(|owner| !std::mem::replace(&mut owner.spilling.at_work, true))
+            wanted
+                && state
+                    .owner
+                    .as_mut()
+                    .is_some_and(|owner| !std::mem::replace(&mut owner.spilling.at_work, true))
         })
     }
 
@@ -188,14 +247,26 @@ impl RunLog {
     /// The log knows of attempt `current`: if that is not this node's own, what is shown here nobody will have.
     pub(super) fn fenced_by(&self, current: u32) {
         self.locked(|state| {
-            if state.owner.as_ref().is_some_and(|owner| owner.attempt < current) {
-                state.lose(Outline { attempt: current, ..Outline::default() });
+            if state
+                .owner
+                .as_ref()
+                .is_some_and(|owner| owner.attempt < current)
+            {
+                state.lose(Outline {
+                    attempt: current,
+                    ..Outline::default()
+                });
             }
         });
     }
 
     fn with_spilling(&self, act: impl Fn(&mut Spilling)) {
-        self.locked(|state| state.owner.iter_mut().for_each(|owner| act(&mut owner.spilling)));
+        self.locked(|state| {
+            state
+                .owner
+                .iter_mut()
+                .for_each(|owner| act(&mut owner.spilling))
+        });
     }
 
     /// What is to be read from the log, and to be sent to the server before anything else.
@@ -230,11 +301,21 @@ impl RunLog {
 impl Inner {
     /// Has what is to be in the durable log written there, beside everything else.
     pub(super) fn spill_for(self: &Arc<Self>, log: &Arc<RunLog>) {
-        if let Some(durable) = self.around.durable.as_ref().filter(|_| log.begin_spill(&self.around.options)) {
+        if let Some(durable) = self
+            .around
+            .durable
+            .as_ref()
+            .filter(|_| log.begin_spill(&self.around.options))
+        {
             let (inner, log, durable) = (self.clone(), log.clone(), durable.clone());
-            self.tasks.spawn(TaskKind::Finish, "stream spill", async move {
-                inner.tasks.token().run_until_cancelled(inner.spill_all(&log, &*durable)).await;
-            });
+            self.tasks
+                .spawn(TaskKind::Finish, "stream spill", async move {
+                    inner
+                        .tasks
+                        .token()
+                        .run_until_cancelled(inner.spill_all(&log, &*durable))
+                        .await;
+                });
         }
     }
 
@@ -244,7 +325,11 @@ impl Inner {
                 Next::Nothing => return,
                 Next::Wait(pause) => sleep(pause).await,
                 Next::Write(batch) => {
-                    let (tail, ended, whole) = (batch.tail(), batch.end.is_some(), batch.events.len() < MOST_EVENTS);
+                    let (tail, ended, whole) = (
+                        batch.tail(),
+                        batch.end.is_some(),
+                        batch.events.len() < MOST_EVENTS,
+                    );
                     if self.write(log, durable, batch).await {
                         log.spilled(tail, ended);
                         log.ring();
@@ -260,16 +345,32 @@ impl Inner {
 
     /// What is oldest at the server, before it goes there.
     async fn copy(&self, log: &RunLog, durable: &dyn StreamLog, first: u64, count: usize) {
-        let Ok(look) = self.around.link.look_at(log.run_id(), Some((first, count))).await else {
+        let Ok(look) = self
+            .around
+            .link
+            .look_at(log.run_id(), Some((first, count)))
+            .await
+        else {
             return sleep(PAUSE).await;
         };
-        let events: Vec<_> = (first..).zip(look.events).take_while(|(seq, event)| event.id.seq == *seq).map(|(_, event)| event).collect();
+        let events: Vec<_> = (first..)
+            .zip(look.events)
+            .take_while(|(seq, event)| event.id.seq == *seq)
+            .map(|(_, event)| event)
+            .collect();
         let Some(attempt) = events.last().map(|event| event.id.attempt) else {
             // The server lost it, which its owner will find.
             return sleep(PAUSE).await;
         };
-        let attempt = log.locked(|state| state.owner.as_ref().map_or(attempt, |owner| owner.attempt));
-        let batch = LogBatch { run_id: log.run_id().clone(), attempt, before: first - 1, events, end: None };
+        let attempt =
+            log.locked(|state| state.owner.as_ref().map_or(attempt, |owner| owner.attempt));
+        let batch = LogBatch {
+            run_id: log.run_id().clone(),
+            attempt,
+            before: first - 1,
+            events,
+            end: None,
+        };
         let tail = batch.tail();
         if self.write(log, durable, batch).await {
             log.copied(tail);
@@ -277,11 +378,15 @@ impl Inner {
     }
 
     async fn write(&self, log: &RunLog, durable: &dyn StreamLog, batch: LogBatch) -> bool {
-        let Ok(_place) = self.spills.acquire().await else { return false };
+        let Ok(_place) = self.spills.acquire().await else {
+            return false;
+        };
         let run_id = log.run_id();
         match timeout(ANSWER_LIMIT, durable.append(batch)).await {
             Ok(Ok(())) => return true,
-            Ok(Err(StreamLogError::Store(error))) => tracing::warn!(%run_id, %error, "the durable log takes no events"),
+            Ok(Err(StreamLogError::Store(error))) => {
+                tracing::warn!(%run_id, %error, "the durable log takes no events")
+            }
             Ok(Err(StreamLogError::Fenced { current, .. })) => {
                 log.fenced_by(current);
                 log.ring();

@@ -12,7 +12,8 @@ use futures_util::future::BoxFuture;
 use harness::ids::RunId;
 use harness::runtime::runs::store::StoreError;
 use harness::runtime::stream_bridge::{
-    EventId, Gap, HEARTBEAT_SENTINEL, Heartbeat, Listener, LogOutline, LogPage, ResumeFrom, StreamEvent, StreamItem, StreamLog,
+    EventId, Gap, HEARTBEAT_SENTINEL, Heartbeat, Listener, LogOutline, LogPage, ResumeFrom,
+    StreamEvent, StreamItem, StreamLog,
 };
 use tokio::time::{Instant, timeout};
 
@@ -42,26 +43,49 @@ impl Surroundings {
     pub(super) async fn look(&self, wanted: &[Wanted]) -> Result<Vec<Look>, Outage> {
         let look = self.link.look(wanted);
         match &self.durable {
-            Some(_) => timeout(LOOK_LIMIT, look).await.unwrap_or_else(|_| Err(Outage::because("no answer in time"))),
+            Some(_) => timeout(LOOK_LIMIT, look)
+                .await
+                .unwrap_or_else(|_| Err(Outage::because("no answer in time"))),
             None => look.await,
         }
     }
 
     /// Looks at one stream.
-    pub(super) async fn look_at(&self, run_id: &RunId, events: Option<(u64, usize)>) -> Result<Look, Outage> {
-        Ok(self.look(&[(run_id.clone(), events)]).await?.pop().unwrap_or_default())
+    pub(super) async fn look_at(
+        &self,
+        run_id: &RunId,
+        events: Option<(u64, usize)>,
+    ) -> Result<Look, Outage> {
+        Ok(self
+            .look(&[(run_id.clone(), events)])
+            .await?
+            .pop()
+            .unwrap_or_default())
     }
 
     /// What the durable log has of a run; nothing without one.
     pub(super) async fn logged(&self, run_id: &RunId) -> Result<LogOutline, StoreError> {
-        let Some(durable) = &self.durable else { return Ok(LogOutline::default()) };
-        timeout(LOOK_LIMIT, durable.outline(run_id)).await.unwrap_or_else(|_| Err(late()))
+        let Some(durable) = &self.durable else {
+            return Ok(LogOutline::default());
+        };
+        timeout(LOOK_LIMIT, durable.outline(run_id))
+            .await
+            .unwrap_or_else(|_| Err(late()))
     }
 
     /// Events of the durable log; none without one.
-    pub(super) async fn logged_page(&self, run_id: &RunId, next: u64, count: usize) -> Result<LogPage, StoreError> {
-        let Some(durable) = &self.durable else { return Ok(LogPage::default()) };
-        timeout(LOOK_LIMIT, durable.read(run_id, next, count)).await.unwrap_or_else(|_| Err(late()))
+    pub(super) async fn logged_page(
+        &self,
+        run_id: &RunId,
+        next: u64,
+        count: usize,
+    ) -> Result<LogPage, StoreError> {
+        let Some(durable) = &self.durable else {
+            return Ok(LogPage::default());
+        };
+        timeout(LOOK_LIMIT, durable.read(run_id, next, count))
+            .await
+            .unwrap_or_else(|_| Err(late()))
     }
 }
 
@@ -88,7 +112,13 @@ pub(super) struct Viewer {
 
 impl Viewer {
     /// A viewer that begins at `place`. A heartbeat of zero means none.
-    pub(super) fn new(around: Surroundings, log: Arc<RunLog>, from: ResumeFrom, place: &Place, heartbeat: Duration) -> Self {
+    pub(super) fn new(
+        around: Surroundings,
+        log: Arc<RunLog>,
+        from: ResumeFrom,
+        place: &Place,
+        heartbeat: Duration,
+    ) -> Self {
         Self {
             around,
             changes: log.listen(),
@@ -106,7 +136,9 @@ impl Viewer {
 
     /// Whether `event` comes after what this viewer saw. Another attempt's does if it is the first of them.
     fn goes_on_with(&self, event: EventId) -> bool {
-        self.last.is_none_or(|last| last.attempt == event.attempt || last.seq == 0 || self.log.begins_with(event))
+        self.last.is_none_or(|last| {
+            last.attempt == event.attempt || last.seq == 0 || self.log.begins_with(event)
+        })
     }
 
     fn give(&mut self, entry: Entry, now: Instant) -> StreamItem {
@@ -147,7 +179,9 @@ impl Stream for Viewer {
                 return this.finish(StreamItem::Aborted);
             }
             if let Some(entry) = this.batch.pop_front() {
-                if now.saturating_duration_since(polled_before.max(entry.at)) >= this.around.options.stalled_subscriber_timeout {
+                if now.saturating_duration_since(polled_before.max(entry.at))
+                    >= this.around.options.stalled_subscriber_timeout
+                {
                     return this.finish(StreamItem::Aborted);
                 }
                 if !this.goes_on_with(entry.event.id) {
@@ -162,27 +196,38 @@ impl Stream for Viewer {
                         this.page = None;
                         this.next_seq += events.len() as u64;
                         let at = Instant::now();
-                        this.batch.extend(events.into_iter().map(|event| Entry { event, at }));
+                        this.batch
+                            .extend(events.into_iter().map(|event| Entry { event, at }));
                         continue;
                     }
                     Poll::Ready(Err(gap)) => return this.finish(StreamItem::Gap(gap)),
                     Poll::Pending => {}
                 }
             }
-            match this.log.read(this.next_seq, this.generation, this.last, &mut this.batch) {
+            match this
+                .log
+                .read(this.next_seq, this.generation, this.last, &mut this.batch)
+            {
                 Read::Events => {
                     this.page = None;
                     this.next_seq += this.batch.len() as u64;
                 }
                 Read::AtTheServer(count) if this.page.is_none() => {
                     let (around, run_id) = (this.around.clone(), this.log.run_id().clone());
-                    this.page = Some(Box::pin(page(around, run_id, this.next_seq, this.last, count)));
+                    this.page = Some(Box::pin(page(
+                        around,
+                        run_id,
+                        this.next_seq,
+                        this.last,
+                        count,
+                    )));
                 }
                 Read::Ended(kind) => return this.finish(StreamItem::End(kind)),
                 Read::Gap(gap) => return this.finish(StreamItem::Gap(gap)),
                 Read::Abandoned => return this.finish(StreamItem::Aborted),
                 // Heard of since before the log was read, so no change is missed in between.
-                Read::Nothing | Read::AtTheServer(_) if this.changes.poll_change(cx).is_ready() => {}
+                Read::Nothing | Read::AtTheServer(_) if this.changes.poll_change(cx).is_ready() => {
+                }
                 Read::Nothing | Read::AtTheServer(_) => return this.wait(cx),
             }
         }
@@ -190,13 +235,22 @@ impl Stream for Viewer {
 }
 
 /// Events from `next` on, of the server or the durable log, however long they take; a gap when they are gone for good.
-async fn page(around: Surroundings, run_id: RunId, next: u64, last: Option<EventId>, count: usize) -> Result<Vec<StreamEvent>, Gap> {
+async fn page(
+    around: Surroundings,
+    run_id: RunId,
+    next: u64,
+    last: Option<EventId>,
+    count: usize,
+) -> Result<Vec<StreamEvent>, Gap> {
     let mut missing_since = None;
     loop {
         let look = around.look_at(&run_id, Some((next, count))).await;
         if let Ok(look) = &look {
-            let follow: Vec<_> =
-                (next..).zip(&look.events).take_while(|(seq, event)| event.id.seq == *seq).map(|(_, event)| event.clone()).collect();
+            let follow: Vec<_> = (next..)
+                .zip(&look.events)
+                .take_while(|(seq, event)| event.id.seq == *seq)
+                .map(|(_, event)| event.clone())
+                .collect();
             if !follow.is_empty() {
                 return Ok(follow);
             }
@@ -208,10 +262,18 @@ async fn page(around: Surroundings, run_id: RunId, next: u64, last: Option<Event
             return Ok(page.events.clone());
         }
         if let Ok(look) = look {
-            let trimmed = logged.is_ok() && look.outline.as_ref().is_some_and(|outline| next < outline.first);
+            let trimmed = logged.is_ok()
+                && look
+                    .outline
+                    .as_ref()
+                    .is_some_and(|outline| next < outline.first);
             let since = *missing_since.get_or_insert_with(Instant::now);
             if trimmed || since.elapsed() >= around.options.loss_patience {
-                return Err(look.outline.as_ref().unwrap_or(&Outline::default()).gap(&run_id, last));
+                return Err(look
+                    .outline
+                    .as_ref()
+                    .unwrap_or(&Outline::default())
+                    .gap(&run_id, last));
             }
         }
         tokio::time::sleep(TRY_AGAIN_AFTER).await;

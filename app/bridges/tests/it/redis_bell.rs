@@ -11,7 +11,10 @@ use harness::runtime::tasks::Tasks;
 use crate::rig::{PATIENCE, Server, fresh_prefix, run, shared_url};
 
 fn bell(url: &str, key_prefix: &str) -> Arc<dyn NodeBell> {
-    let options = RedisOptions { key_prefix: key_prefix.to_owned(), ..RedisOptions::at(url) };
+    let options = RedisOptions {
+        key_prefix: key_prefix.to_owned(),
+        ..RedisOptions::at(url)
+    };
     Arc::new(RedisNodeBell::new(&options, Tasks::new()).expect("an address"))
 }
 
@@ -38,9 +41,14 @@ async fn a_bell_that_was_dead_says_that_rings_may_have_been_missed_and_is_heard_
     server.kill();
     let began = Instant::now();
     here.ring(Ring::Cancelled(run("lost")));
-    assert!(began.elapsed() < Duration::from_millis(50), "who rings does not wait");
+    assert!(
+        began.elapsed() < Duration::from_millis(50),
+        "who rings does not wait"
+    );
     server.restart().await;
-    let back = tokio::time::timeout(PATIENCE, heard.next()).await.expect("heard again");
+    let back = tokio::time::timeout(PATIENCE, heard.next())
+        .await
+        .expect("heard again");
     assert_eq!(back, Some(Ring::Missed));
     // Who rings may yet take the server for dead, and that ring is lost as the one before.
     let until_heard = async {
@@ -51,6 +59,8 @@ async fn a_bell_that_was_dead_says_that_rings_may_have_been_missed_and_is_heard_
             }
         }
     };
-    let ring = tokio::time::timeout(PATIENCE, until_heard).await.expect("a ring");
+    let ring = tokio::time::timeout(PATIENCE, until_heard)
+        .await
+        .expect("a ring");
     assert_eq!(ring, Some(Ring::Cancelled(run("r1"))));
 }

@@ -30,16 +30,36 @@ async fn follow(url: &str, prefix: &str, run: &RunId, seed: u64) -> Result<(), S
     let mut dice = Dice(seed);
     let mut seen = 0;
     loop {
-        let from = if seen == 0 { ResumeFrom::Start } else { ResumeFrom::After(EventId { seq: seen, attempt: 1 }) };
-        let Ok(mut view) = harness::runtime::stream_bridge::StreamBridge::subscribe(&*bridge, run, from, Duration::ZERO).await else {
+        let from = if seen == 0 {
+            ResumeFrom::Start
+        } else {
+            ResumeFrom::After(EventId {
+                seq: seen,
+                attempt: 1,
+            })
+        };
+        let Ok(mut view) = harness::runtime::stream_bridge::StreamBridge::subscribe(
+            &*bridge,
+            run,
+            from,
+            Duration::ZERO,
+        )
+        .await
+        else {
             sleep(Duration::from_millis(50)).await;
             continue;
         };
         let mut left = 20 + dice.below(400);
         while left > 0 {
             left -= 1;
-            match timeout(PATIENCE, view.items.next()).await.map_err(|_| format!("silence after {seen}"))? {
-                Some(StreamItem::Event(event)) if event.id.seq == seen + 1 && event.data.clone().into_bytes() == (seen + 1).to_string() => {
+            match timeout(PATIENCE, view.items.next())
+                .await
+                .map_err(|_| format!("silence after {seen}"))?
+            {
+                Some(StreamItem::Event(event))
+                    if event.id.seq == seen + 1
+                        && event.data.clone().into_bytes() == (seen + 1).to_string() =>
+                {
                     seen += 1;
                 }
                 Some(END_SENTINEL) if seen == EVENTS => return Ok(()),
@@ -67,7 +87,11 @@ async fn survives(seed: u64) {
             next += count;
             match dice.below(20) {
                 0 => _ = server.tell(&["FLUSHALL"]).await,
-                1 => _ = server.tell(&["DEL", &format!("{prefix}r:{{run-1}}:s")]).await,
+                1 => {
+                    _ = server
+                        .tell(&["DEL", &format!("{prefix}r:{{run-1}}:s")])
+                        .await
+                }
                 2 => _ = server.tell(&["SCRIPT", "FLUSH"]).await,
                 3 => _ = server.tell(&["CLIENT", "KILL", "TYPE", "normal"]).await,
                 4 => _ = server.tell(&["CLIENT", "KILL", "TYPE", "pubsub"]).await,
@@ -79,7 +103,9 @@ async fn survives(seed: u64) {
         end(&owner, &run, 1).await;
     };
     let url = format!("redis://127.0.0.1:{}", proxy.address.port());
-    let followers = futures_util::future::join_all((1..=4).map(|nth| follow(&url, &prefix, &run, seed * 31 + nth)));
+    let followers = futures_util::future::join_all(
+        (1..=4).map(|nth| follow(&url, &prefix, &run, seed * 31 + nth)),
+    );
     let ((), followed) = tokio::join!(producer, followers);
     for followed in followed {
         assert_eq!(followed, Ok(()), "seed {seed}");
@@ -90,6 +116,8 @@ async fn survives(seed: u64) {
 #[ignore = "needs redis-server; make test-external runs it"]
 async fn viewers_on_many_nodes_see_every_event_once_whatever_happens_to_the_server() {
     for seed in 1..=5 {
-        timeout(Duration::from_secs(90), survives(seed)).await.unwrap_or_else(|_| panic!("seed {seed} did not end"));
+        timeout(Duration::from_secs(90), survives(seed))
+            .await
+            .unwrap_or_else(|_| panic!("seed {seed} did not end"));
     }
 }

@@ -19,7 +19,11 @@ impl StreamBridgeFactory for Redis {
         node_with(options(limits)).await
     }
 
-    async fn open_with_log(&self, limits: TestLimits, log: Arc<dyn StreamLog>) -> Arc<dyn StreamBridge> {
+    async fn open_with_log(
+        &self,
+        limits: TestLimits,
+        log: Arc<dyn StreamLog>,
+    ) -> Arc<dyn StreamBridge> {
         node_beside(options(limits), log).await
     }
 

@@ -4,7 +4,9 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use deerflow_bridges::redis::RedisOptions;
-use harness::runtime::stream_bridge::{END_SENTINEL, EventId, Gap, ResumeFrom, StreamBridge, StreamItem};
+use harness::runtime::stream_bridge::{
+    END_SENTINEL, EventId, Gap, ResumeFrom, StreamBridge, StreamItem,
+};
 
 use crate::rig::{Proxy, Server, end, expect, node, node_with, publish, rest, run, until, view};
 
@@ -13,7 +15,10 @@ async fn loses(words: &[&str]) {
     let (owner, other) = (node(&server.url(), "").await, node(&server.url(), "").await);
     let run = run("run-1");
     publish(&owner, &run, 1, 1..=40).await;
-    let (mut near, mut far) = (view(&owner, &run, ResumeFrom::Start).await, view(&other, &run, ResumeFrom::Start).await);
+    let (mut near, mut far) = (
+        view(&owner, &run, ResumeFrom::Start).await,
+        view(&other, &run, ResumeFrom::Start).await,
+    );
     expect(&mut near, 1..=40).await;
     expect(&mut far, 1..=20).await;
     server.tell(words).await;
@@ -51,7 +56,11 @@ async fn a_deleted_outline_is_made_anew() {
 #[ignore = "needs redis-server; make test-external runs it"]
 async fn a_lost_beginning_that_the_owner_no_longer_holds_is_a_gap_and_the_rest_goes_on() {
     let server = Server::start(false).await;
-    let owner = node_with(RedisOptions { max_owned_bytes: 8 * 1024, ..RedisOptions::at(server.url()) }).await;
+    let owner = node_with(RedisOptions {
+        max_owned_bytes: 8 * 1024,
+        ..RedisOptions::at(server.url())
+    })
+    .await;
     let other = node(&server.url(), "").await;
     let run = run("run-1");
     publish(&owner, &run, 1, 1..=1).await;
@@ -64,11 +73,27 @@ async fn a_lost_beginning_that_the_owner_no_longer_holds_is_a_gap_and_the_rest_g
     server.tell(&["FLUSHALL"]).await;
     publish(&owner, &run, 1, 501..=501).await;
     end(&owner, &run, 1).await;
-    let mut tail = view(&other, &run, ResumeFrom::After(EventId { seq: 500, attempt: 1 })).await;
+    let mut tail = view(
+        &other,
+        &run,
+        ResumeFrom::After(EventId {
+            seq: 500,
+            attempt: 1,
+        }),
+    )
+    .await;
     expect(&mut tail, 501..=501).await;
     let mut start = view(&other, &run, ResumeFrom::Start).await;
-    let [StreamItem::Gap(gap)] = &rest(&mut start).await[..] else { panic!("the beginning is gone") };
-    assert_eq!((gap.requested_event_id.as_deref(), gap.latest_available_event_id.as_str()), (None, "501-1"));
+    let [StreamItem::Gap(gap)] = &rest(&mut start).await[..] else {
+        panic!("the beginning is gone")
+    };
+    assert_eq!(
+        (
+            gap.requested_event_id.as_deref(),
+            gap.latest_available_event_id.as_str()
+        ),
+        (None, "501-1")
+    );
 }
 
 #[tokio::test]
@@ -76,7 +101,10 @@ async fn a_lost_beginning_that_the_owner_no_longer_holds_is_a_gap_and_the_rest_g
 async fn a_lost_stream_whose_owner_is_gone_is_a_gap_and_never_silence() {
     let server = Server::start(false).await;
     let owner = node(&server.url(), "").await;
-    let patience = RedisOptions { loss_patience: Duration::from_secs(2), ..RedisOptions::at(server.url()) };
+    let patience = RedisOptions {
+        loss_patience: Duration::from_secs(2),
+        ..RedisOptions::at(server.url())
+    };
     let other = node_with(patience).await;
     let run = run("run-1");
     publish(&owner, &run, 1, 1..=200).await;
@@ -89,12 +117,16 @@ async fn a_lost_stream_whose_owner_is_gone_is_a_gap_and_never_silence() {
     let last = rest(&mut caught_up).await;
     let gap = |seq| matches!(&last[..], [StreamItem::Gap(Gap { requested_event_id: Some(id), .. })] if *id == format!("{seq}-1"));
     assert!(gap(200), "{last:?}");
-    assert!(matches!(rest(&mut behind).await.last(), Some(StreamItem::Gap(_))));
+    assert!(matches!(
+        rest(&mut behind).await.last(),
+        Some(StreamItem::Gap(_))
+    ));
 }
 
 #[tokio::test]
 #[ignore = "needs redis-server; make test-external runs it"]
-async fn who_saw_events_that_are_lost_with_their_owner_comes_back_for_the_later_attempt_from_its_beginning() {
+async fn who_saw_events_that_are_lost_with_their_owner_comes_back_for_the_later_attempt_from_its_beginning()
+ {
     let server = Server::start(false).await;
     let (owner, other) = (node(&server.url(), "").await, node(&server.url(), "").await);
     let run = run("run-1");
@@ -106,7 +138,15 @@ async fn who_saw_events_that_are_lost_with_their_owner_comes_back_for_the_later_
     let new = node(&server.url(), "").await;
     publish(&new, &run, 2, 1..=30).await;
     assert_eq!(rest(&mut far).await, [StreamItem::Aborted]);
-    let mut back = view(&other, &run, ResumeFrom::After(EventId { seq: 20, attempt: 1 })).await;
+    let mut back = view(
+        &other,
+        &run,
+        ResumeFrom::After(EventId {
+            seq: 20,
+            attempt: 1,
+        }),
+    )
+    .await;
     expect(&mut back, 1..=30).await;
     end(&new, &run, 2).await;
     assert_eq!(rest(&mut back).await, [END_SENTINEL]);
@@ -116,15 +156,23 @@ async fn who_saw_events_that_are_lost_with_their_owner_comes_back_for_the_later_
 #[ignore = "needs redis-server; make test-external runs it"]
 async fn a_replica_that_is_promoted_with_a_shorter_tail_gets_what_it_missed() {
     let (mut primary, replica) = (Server::start(false).await, Server::start(false).await);
-    replica.tell(&["REPLICAOF", "127.0.0.1", &primary.port.to_string()]).await;
+    replica
+        .tell(&["REPLICAOF", "127.0.0.1", &primary.port.to_string()])
+        .await;
     let proxy = Proxy::before(primary.port).await;
     let (owner, other) = (node(&proxy.url(), "").await, node(&proxy.url(), "").await);
     let run = run("run-1");
     publish(&owner, &run, 1, 1..=20).await;
-    until("the replica has it", async || replica.tell(&["XLEN", "r:{run-1}:s"]).await == redis::Value::Int(20)).await;
+    until("the replica has it", async || {
+        replica.tell(&["XLEN", "r:{run-1}:s"]).await == redis::Value::Int(20)
+    })
+    .await;
     replica.tell(&["REPLICAOF", "NO", "ONE"]).await;
     publish(&owner, &run, 1, 21..=40).await;
-    let (mut near, mut far) = (view(&owner, &run, ResumeFrom::Start).await, view(&other, &run, ResumeFrom::Start).await);
+    let (mut near, mut far) = (
+        view(&owner, &run, ResumeFrom::Start).await,
+        view(&other, &run, ResumeFrom::Start).await,
+    );
     expect(&mut near, 1..=40).await;
     expect(&mut far, 1..=40).await;
     proxy.leads_to.store(replica.port, Ordering::Release);

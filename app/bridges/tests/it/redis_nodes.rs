@@ -6,37 +6,64 @@ use bytes::Bytes;
 use deerflow_bridges::redis::RedisOptions;
 use futures_util::future::join_all;
 use harness::runtime::stream_bridge::{
-    BridgeError, CANCELLED_SENTINEL, END_SENTINEL, EventId, EventName, ResumeFrom, ResumeResult, StreamBridge, StreamItem, StreamKey,
+    BridgeError, CANCELLED_SENTINEL, END_SENTINEL, EventId, EventName, ResumeFrom, ResumeResult,
+    StreamBridge, StreamItem, StreamKey,
 };
 
-use crate::rig::{Server, ask, end, expect, fresh_prefix, next, node, node_with, publish, rest, run, shared_url, until, view};
+use crate::rig::{
+    Server, ask, end, expect, fresh_prefix, next, node, node_with, publish, rest, run, shared_url,
+    until, view,
+};
 
 #[tokio::test]
 #[ignore = "needs DEERFLOW_TEST_REDIS_URL; make test-external runs it"]
 async fn what_one_node_publishes_viewers_of_another_see_at_once_and_in_order() {
     let (prefix, run) = (fresh_prefix(), run("run-1"));
     // Nobody looks without being rung for.
-    let options =
-        RedisOptions { key_prefix: prefix.clone(), poll_interval: Duration::from_secs(60 * 60), ..RedisOptions::at(shared_url()) };
+    let options = RedisOptions {
+        key_prefix: prefix.clone(),
+        poll_interval: Duration::from_secs(60 * 60),
+        ..RedisOptions::at(shared_url())
+    };
     let (one, other) = (node_with(options.clone()).await, node_with(options).await);
     let bell = format!("{prefix}r:bell");
-    let heard_by_two = redis::Value::Array(vec![redis::Value::BulkString(bell.clone().into_bytes()), redis::Value::Int(2)]);
-    until("both listen", async || ask(&shared_url(), &["PUBSUB", "NUMSUB", &bell]).await == heard_by_two).await;
+    let heard_by_two = redis::Value::Array(vec![
+        redis::Value::BulkString(bell.clone().into_bytes()),
+        redis::Value::Int(2),
+    ]);
+    until("both listen", async || {
+        ask(&shared_url(), &["PUBSUB", "NUMSUB", &bell]).await == heard_by_two
+    })
+    .await;
     publish(&one, &run, 1, 1..=1).await;
     let mut early = view(&other, &run, ResumeFrom::Start).await;
     expect(&mut early, 1..=1).await;
     publish(&one, &run, 1, 2..=2).await;
     expect(&mut early, 2..=2).await;
     publish(&one, &run, 1, 3..=2_000).await;
-    let (mut late, mut tail) = (view(&other, &run, ResumeFrom::Start).await, view(&one, &run, ResumeFrom::Tail).await);
+    let (mut late, mut tail) = (
+        view(&other, &run, ResumeFrom::Start).await,
+        view(&one, &run, ResumeFrom::Tail).await,
+    );
     expect(&mut early, 3..=2_000).await;
     end(&one, &run, 1).await;
     expect(&mut late, 1..=2_000).await;
     for view in [&mut early, &mut late, &mut tail] {
         assert_eq!(rest(view).await, [END_SENTINEL]);
     }
-    let mut resumed = view(&other, &run, ResumeFrom::After(EventId { seq: 1_990, attempt: 1 })).await;
-    assert_eq!(resumed.resume, ResumeResult::Ended(harness::runtime::stream_bridge::TerminalKind::End));
+    let mut resumed = view(
+        &other,
+        &run,
+        ResumeFrom::After(EventId {
+            seq: 1_990,
+            attempt: 1,
+        }),
+    )
+    .await;
+    assert_eq!(
+        resumed.resume,
+        ResumeResult::Ended(harness::runtime::stream_bridge::TerminalKind::End)
+    );
     expect(&mut resumed, 1_991..=2_000).await;
 }
 
@@ -44,7 +71,10 @@ async fn what_one_node_publishes_viewers_of_another_see_at_once_and_in_order() {
 #[ignore = "needs DEERFLOW_TEST_REDIS_URL; make test-external runs it"]
 async fn a_node_that_takes_over_goes_on_counting_and_fences_the_other_off() {
     let (prefix, run) = (fresh_prefix(), run("run-1"));
-    let (old, new) = (node(&shared_url(), &prefix).await, node(&shared_url(), &prefix).await);
+    let (old, new) = (
+        node(&shared_url(), &prefix).await,
+        node(&shared_url(), &prefix).await,
+    );
     publish(&old, &run, 1, 1..=3).await;
     let mut on_new = view(&new, &run, ResumeFrom::Start).await;
     let mut on_old = view(&old, &run, ResumeFrom::Start).await;
@@ -52,20 +82,46 @@ async fn a_node_that_takes_over_goes_on_counting_and_fences_the_other_off() {
     expect(&mut on_old, 1..=3).await;
     publish(&new, &run, 2, 4..=5).await;
     expect(&mut on_new, 4..=5).await;
-    let fenced = BridgeError::Fenced { run_id: run.clone(), attempt: 1, current: 2 };
-    let key = StreamKey { run_id: run.clone(), attempt: 1 };
+    let fenced = BridgeError::Fenced {
+        run_id: run.clone(),
+        attempt: 1,
+        current: 2,
+    };
+    let key = StreamKey {
+        run_id: run.clone(),
+        attempt: 1,
+    };
     until("the old owner learns it", async || {
-        old.publish(&key, EventName::Borrowed("values"), Bytes::from_static(b"\"lost\"").into()).await == Err(fenced.clone())
+        old.publish(
+            &key,
+            EventName::Borrowed("values"),
+            Bytes::from_static(b"\"lost\"").into(),
+        )
+        .await
+            == Err(fenced.clone())
     })
     .await;
     assert_eq!(old.publish_end(&key).await, Err(fenced.clone()));
-    assert_eq!(rest(&mut on_old).await, [StreamItem::Aborted], "viewers of the old owner come back");
-    let mut back = view(&old, &run, ResumeFrom::After(EventId { seq: 3, attempt: 1 })).await;
+    assert_eq!(
+        rest(&mut on_old).await,
+        [StreamItem::Aborted],
+        "viewers of the old owner come back"
+    );
+    let mut back = view(
+        &old,
+        &run,
+        ResumeFrom::After(EventId { seq: 3, attempt: 1 }),
+    )
+    .await;
     publish(&new, &run, 2, 6..=6).await;
     expect(&mut back, 4..=6).await;
     end(&new, &run, 2).await;
     assert_eq!(rest(&mut back).await, [END_SENTINEL]);
-    assert_eq!(rest(&mut on_new).await, [expected_event(6, 2), END_SENTINEL], "nothing of what the old owner tried");
+    assert_eq!(
+        rest(&mut on_new).await,
+        [expected_event(6, 2), END_SENTINEL],
+        "nothing of what the old owner tried"
+    );
 }
 
 fn expected_event(seq: u64, attempt: u32) -> StreamItem {
@@ -80,13 +136,24 @@ fn expected_event(seq: u64, attempt: u32) -> StreamItem {
 #[ignore = "needs DEERFLOW_TEST_REDIS_URL; make test-external runs it"]
 async fn a_cancel_on_another_node_ends_the_stream_for_its_owner_too() {
     let (prefix, run) = (fresh_prefix(), run("run-1"));
-    let (owner, other) = (node(&shared_url(), &prefix).await, node(&shared_url(), &prefix).await);
+    let (owner, other) = (
+        node(&shared_url(), &prefix).await,
+        node(&shared_url(), &prefix).await,
+    );
     publish(&owner, &run, 1, 1..=2).await;
     let mut on_owner = view(&owner, &run, ResumeFrom::Start).await;
     expect(&mut on_owner, 1..=2).await;
     other.cancel(&run).await;
     assert_eq!(rest(&mut on_owner).await, [CANCELLED_SENTINEL]);
-    assert_eq!(owner.publish_end(&StreamKey { run_id: run.clone(), attempt: 1 }).await, Err(BridgeError::Ended(run.clone())));
+    assert_eq!(
+        owner
+            .publish_end(&StreamKey {
+                run_id: run.clone(),
+                attempt: 1
+            })
+            .await,
+        Err(BridgeError::Ended(run.clone()))
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -94,7 +161,10 @@ async fn a_cancel_on_another_node_ends_the_stream_for_its_owner_too() {
 async fn five_hundred_viewers_cost_a_node_no_more_than_eight_connections() {
     let server = Server::start(false).await;
     let prefix = fresh_prefix();
-    let (owner, other) = (node(&server.url(), &prefix).await, node(&server.url(), &prefix).await);
+    let (owner, other) = (
+        node(&server.url(), &prefix).await,
+        node(&server.url(), &prefix).await,
+    );
     let runs: Vec<_> = (0..50).map(|n| run(&format!("run-{n}"))).collect();
     for run in &runs {
         publish(&owner, run, 1, 1..=20).await;
@@ -105,7 +175,9 @@ async fn five_hundred_viewers_cost_a_node_no_more_than_eight_connections() {
     }
     let read = join_all(views.iter_mut().map(|view| expect(view, 1..=20)));
     read.await;
-    let redis::Value::BulkString(clients) = server.tell(&["CLIENT", "LIST"]).await else { panic!("a list of clients") };
+    let redis::Value::BulkString(clients) = server.tell(&["CLIENT", "LIST"]).await else {
+        panic!("a list of clients")
+    };
     let clients = String::from_utf8(clients).expect("text").lines().count();
     // Two nodes, and the one that asks.
     assert!(clients <= 2 * 8 + 1, "{clients} connections");
@@ -121,7 +193,10 @@ async fn five_hundred_viewers_cost_a_node_no_more_than_eight_connections() {
 #[ignore = "needs DEERFLOW_TEST_REDIS_URL; make test-external runs it"]
 async fn a_closed_node_leaves_the_stream_to_others() {
     let (prefix, run) = (fresh_prefix(), run("run-1"));
-    let (old, new) = (node(&shared_url(), &prefix).await, node(&shared_url(), &prefix).await);
+    let (old, new) = (
+        node(&shared_url(), &prefix).await,
+        node(&shared_url(), &prefix).await,
+    );
     publish(&old, &run, 1, 1..=40).await;
     old.close().await;
     let mut view = view(&new, &run, ResumeFrom::Start).await;
@@ -134,10 +209,29 @@ async fn a_closed_node_leaves_the_stream_to_others() {
 #[ignore = "needs DEERFLOW_TEST_REDIS_URL; make test-external runs it"]
 async fn a_node_whose_claim_is_refused_can_still_follow_the_run() {
     let (prefix, run) = (fresh_prefix(), run("run-1"));
-    let (owner, other) = (node(&shared_url(), &prefix).await, node(&shared_url(), &prefix).await);
+    let (owner, other) = (
+        node(&shared_url(), &prefix).await,
+        node(&shared_url(), &prefix).await,
+    );
     publish(&owner, &run, 2, 1..=500).await;
-    let refused = other.publish(&StreamKey { run_id: run.clone(), attempt: 1 }, EventName::Borrowed("values"), Bytes::new().into()).await;
-    assert_eq!(refused, Err(BridgeError::Fenced { run_id: run.clone(), attempt: 1, current: 2 }));
+    let refused = other
+        .publish(
+            &StreamKey {
+                run_id: run.clone(),
+                attempt: 1,
+            },
+            EventName::Borrowed("values"),
+            Bytes::new().into(),
+        )
+        .await;
+    assert_eq!(
+        refused,
+        Err(BridgeError::Fenced {
+            run_id: run.clone(),
+            attempt: 1,
+            current: 2
+        })
+    );
     let mut view = view(&other, &run, ResumeFrom::Start).await;
     expect(&mut view, 1..=500).await;
     publish(&owner, &run, 2, 501..=501).await;

@@ -7,30 +7,56 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::FutureExt;
 use harness::ids::RunId;
-use harness::runtime::stream_bridge::{BridgeError, END_SENTINEL, EventId, EventName, ResumeFrom, StreamBridge, StreamKey};
+use harness::runtime::stream_bridge::{
+    BridgeError, END_SENTINEL, EventId, EventName, ResumeFrom, StreamBridge, StreamKey,
+};
 use tokio::time::sleep;
 
-use crate::rig::{Proxy, Server, end, expect, fresh_prefix, node, node_with, publish, rest, run, until, view};
+use crate::rig::{
+    Proxy, Server, end, expect, fresh_prefix, node, node_with, publish, rest, run, until, view,
+};
 use deerflow_bridges::redis::{RedisOptions, RedisStreamBridge};
 
 /// As [`publish`], by the first attempt of a run that has published before: it waits for nothing.
 fn publish_at_once(bridge: &RedisStreamBridge, run_id: &RunId, numbers: RangeInclusive<u64>) {
-    let key = StreamKey { run_id: run_id.clone(), attempt: 1 };
+    let key = StreamKey {
+        run_id: run_id.clone(),
+        attempt: 1,
+    };
     for number in numbers {
-        let published = bridge.publish(&key, EventName::Borrowed("values"), Bytes::from(number.to_string()).into()).now_or_never();
-        assert_eq!(published, Some(Ok(EventId { seq: number, attempt: 1 })), "a producer waits for the server");
+        let published = bridge
+            .publish(
+                &key,
+                EventName::Borrowed("values"),
+                Bytes::from(number.to_string()).into(),
+            )
+            .now_or_never();
+        assert_eq!(
+            published,
+            Some(Ok(EventId {
+                seq: number,
+                attempt: 1
+            })),
+            "a producer waits for the server"
+        );
     }
 }
 
 async fn lives_through_a_kill(persists: bool) {
     let mut server = Server::start(persists).await;
     let prefix = fresh_prefix();
-    let (owner, other) = (node(&server.url(), &prefix).await, node(&server.url(), &prefix).await);
+    let (owner, other) = (
+        node(&server.url(), &prefix).await,
+        node(&server.url(), &prefix).await,
+    );
     let runs: Vec<_> = (0..10).map(|n| run(&format!("run-{n}"))).collect();
     let mut views = Vec::new();
     for run in &runs {
         publish(&owner, run, 1, 1..=50).await;
-        views.push((view(&owner, run, ResumeFrom::Start).await, view(&other, run, ResumeFrom::Start).await));
+        views.push((
+            view(&owner, run, ResumeFrom::Start).await,
+            view(&other, run, ResumeFrom::Start).await,
+        ));
     }
     for (near, far) in &mut views {
         expect(near, 1..=50).await;
@@ -43,7 +69,15 @@ async fn lives_through_a_kill(persists: bool) {
     for (near, _) in &mut views {
         expect(near, 51..=100).await;
     }
-    let mut late = view(&owner, &runs[0], ResumeFrom::After(EventId { seq: 70, attempt: 1 })).await;
+    let mut late = view(
+        &owner,
+        &runs[0],
+        ResumeFrom::After(EventId {
+            seq: 70,
+            attempt: 1,
+        }),
+    )
+    .await;
     expect(&mut late, 71..=100).await;
     server.restart().await;
     for run in &runs {
@@ -53,7 +87,10 @@ async fn lives_through_a_kill(persists: bool) {
         expect(near, 101..=120).await;
         expect(far, 31..=120).await;
         end(&owner, run, 1).await;
-        assert_eq!((rest(near).await, rest(far).await), (vec![END_SENTINEL], vec![END_SENTINEL]));
+        assert_eq!(
+            (rest(near).await, rest(far).await),
+            (vec![END_SENTINEL], vec![END_SENTINEL])
+        );
         let mut again = view(&other, run, ResumeFrom::Start).await;
         expect(&mut again, 1..=120).await;
         assert_eq!(rest(&mut again).await, [END_SENTINEL]);
@@ -77,7 +114,10 @@ async fn streams_go_on_without_a_gap_after_a_kill_that_lost_all_data() {
 async fn a_run_that_begins_and_ends_during_an_outage_is_there_afterwards() {
     let mut server = Server::start(false).await;
     let prefix = fresh_prefix();
-    let (owner, other) = (node(&server.url(), &prefix).await, node(&server.url(), &prefix).await);
+    let (owner, other) = (
+        node(&server.url(), &prefix).await,
+        node(&server.url(), &prefix).await,
+    );
     let run = run("run-1");
     server.kill();
     publish(&owner, &run, 1, 1..=30).await;
@@ -98,7 +138,10 @@ async fn a_run_that_begins_and_ends_during_an_outage_is_there_afterwards() {
 async fn a_takeover_during_an_outage_is_numbered_once_the_server_is_back() {
     let mut server = Server::start(true).await;
     let prefix = fresh_prefix();
-    let (old, new) = (node(&server.url(), &prefix).await, node(&server.url(), &prefix).await);
+    let (old, new) = (
+        node(&server.url(), &prefix).await,
+        node(&server.url(), &prefix).await,
+    );
     let run = run("run-1");
     publish(&old, &run, 1, 1..=5).await;
     old.close().await;
@@ -107,7 +150,12 @@ async fn a_takeover_during_an_outage_is_numbered_once_the_server_is_back() {
     publish(&new, &run, 2, 1..=1).await;
     server.restart().await;
     until("it has arrived", async || {
-        let mut view = view(&new, &run, ResumeFrom::After(EventId { seq: 5, attempt: 1 })).await;
+        let mut view = view(
+            &new,
+            &run,
+            ResumeFrom::After(EventId { seq: 5, attempt: 1 }),
+        )
+        .await;
         view.resume == harness::runtime::stream_bridge::ResumeResult::From(6) && {
             let id = match crate::rig::next(&mut view).await {
                 Some(harness::runtime::stream_bridge::StreamItem::Event(event)) => Some(event.id),
@@ -125,7 +173,10 @@ async fn answers_that_are_lost_neither_double_nor_lose_an_event() {
     let server = Server::start(false).await;
     let proxy = Proxy::before(server.port).await;
     let prefix = fresh_prefix();
-    let (owner, other) = (node(&proxy.url(), &prefix).await, node(&server.url(), &prefix).await);
+    let (owner, other) = (
+        node(&proxy.url(), &prefix).await,
+        node(&server.url(), &prefix).await,
+    );
     let run = run("run-1");
     publish(&owner, &run, 1, 1..=1).await;
     let mut far = view(&other, &run, ResumeFrom::Start).await;
@@ -170,7 +221,12 @@ async fn a_server_without_memory_or_with_another_role_is_an_outage_that_passes()
 async fn what_waits_for_the_server_is_bounded_and_what_was_dropped_is_a_gap() {
     let mut server = Server::start(false).await;
     let prefix = fresh_prefix();
-    let owner = node_with(RedisOptions { key_prefix: prefix.clone(), max_owned_bytes: 64 * 1024, ..RedisOptions::at(server.url()) }).await;
+    let owner = node_with(RedisOptions {
+        key_prefix: prefix.clone(),
+        max_owned_bytes: 64 * 1024,
+        ..RedisOptions::at(server.url())
+    })
+    .await;
     let other = node(&server.url(), &prefix).await;
     let run = run("run-1");
     publish(&owner, &run, 1, 1..=1).await;
@@ -178,11 +234,17 @@ async fn what_waits_for_the_server_is_bounded_and_what_was_dropped_is_a_gap() {
     expect(&mut near, 1..=1).await;
     server.kill();
     publish(&owner, &run, 1, 2..=2_000).await;
-    assert!(matches!(rest(&mut near).await[..], [harness::runtime::stream_bridge::StreamItem::Gap(_)]));
+    assert!(matches!(
+        rest(&mut near).await[..],
+        [harness::runtime::stream_bridge::StreamItem::Gap(_)]
+    ));
     server.restart().await;
     end(&owner, &run, 1).await;
     until("it has arrived", async || {
-        let after = ResumeFrom::After(EventId { seq: 1_999, attempt: 1 });
+        let after = ResumeFrom::After(EventId {
+            seq: 1_999,
+            attempt: 1,
+        });
         let mut far = view(&other, &run, after).await;
         rest(&mut far).await.len() == 2
     })
@@ -193,21 +255,51 @@ async fn what_waits_for_the_server_is_bounded_and_what_was_dropped_is_a_gap() {
 #[ignore = "needs redis-server; make test-external runs it"]
 async fn a_server_that_may_evict_or_does_not_know_the_user_is_refused_and_no_password_is_told() {
     let server = Server::start(false).await;
-    server.tell(&["CONFIG", "SET", "maxmemory-policy", "allkeys-lru"]).await;
-    let strict = RedisOptions { refuse_eviction: true, ..RedisOptions::at(server.url()) };
-    let refused = RedisStreamBridge::new(strict).expect("an address").start().await;
-    assert!(matches!(refused, Err(BridgeError::Transport(why)) if why.contains("maxmemory-policy allkeys-lru")));
-    assert_eq!(RedisStreamBridge::new(RedisOptions::at(server.url())).expect("an address").start().await, Ok(()));
-    server.tell(&["ACL", "SETUSER", "ann", "on", ">right", "~*", "&*", "+@all"]).await;
+    server
+        .tell(&["CONFIG", "SET", "maxmemory-policy", "allkeys-lru"])
+        .await;
+    let strict = RedisOptions {
+        refuse_eviction: true,
+        ..RedisOptions::at(server.url())
+    };
+    let refused = RedisStreamBridge::new(strict)
+        .expect("an address")
+        .start()
+        .await;
+    assert!(
+        matches!(refused, Err(BridgeError::Transport(why)) if why.contains("maxmemory-policy allkeys-lru"))
+    );
+    assert_eq!(
+        RedisStreamBridge::new(RedisOptions::at(server.url()))
+            .expect("an address")
+            .start()
+            .await,
+        Ok(())
+    );
+    server
+        .tell(&["ACL", "SETUSER", "ann", "on", ">right", "~*", "&*", "+@all"])
+        .await;
     let url = |password: &str| server.url().replace("://", &format!("://ann:{password}@"));
     let stranger = RedisStreamBridge::new(RedisOptions::at(url("hunter2"))).expect("an address");
     let refused = stranger.start().await.expect_err("the password is wrong");
-    assert!(!format!("{refused} {refused:?} {stranger:?}").contains("hunter2"), "{refused}");
-    assert_eq!(RedisStreamBridge::new(RedisOptions::at(url("right"))).expect("an address").start().await, Ok(()));
+    assert!(
+        !format!("{refused} {refused:?} {stranger:?}").contains("hunter2"),
+        "{refused}"
+    );
+    assert_eq!(
+        RedisStreamBridge::new(RedisOptions::at(url("right")))
+            .expect("an address")
+            .start()
+            .await,
+        Ok(())
+    );
     let encrypted = RedisOptions::at(url("right").replace("redis://", "rediss://"));
-    let refused = RedisStreamBridge::probe(encrypted).await.expect_err("this server speaks no TLS");
+    let refused = RedisStreamBridge::probe(encrypted)
+        .await
+        .expect_err("this server speaks no TLS");
     assert!(!refused.contains("right"), "{refused}");
-    let nonsense = RedisStreamBridge::new(RedisOptions::at("http://:hunter2@x")).expect_err("no address");
+    let nonsense =
+        RedisStreamBridge::new(RedisOptions::at("http://:hunter2@x")).expect_err("no address");
     assert!(!format!("{nonsense} {nonsense:?}").contains("hunter2"));
 }
 

@@ -9,15 +9,27 @@ use harness::runtime::runs::store::RunCreateStore;
 use harness::runtime::stream_bridge::{END_SENTINEL, EventId, ResumeFrom, StreamBridge, StreamLog};
 use harness::testkit;
 
-use crate::rig::{PATIENCE, Proxy, Server, end, expect, log_of, node_beside, publish, rest, run, until, view};
+use crate::rig::{
+    PATIENCE, Proxy, Server, end, expect, log_of, node_beside, publish, rest, run, until, view,
+};
 
 /// A node that takes a server for out of order when it refuses, and not because it is slow.
 async fn beside(server: &Server, log: &Arc<MemoryStores>) -> Arc<RedisStreamBridge> {
-    node_beside(RedisOptions { slow_after: PATIENCE, ..RedisOptions::at(server.url()) }, log.clone()).await
+    node_beside(
+        RedisOptions {
+            slow_after: PATIENCE,
+            ..RedisOptions::at(server.url())
+        },
+        log.clone(),
+    )
+    .await
 }
 
 async fn until_logged(log: &MemoryStores, run: &RunId, tail: u64) {
-    until("the log has it", async || log.outline(run).await.expect("read").tail() == tail).await;
+    until("the log has it", async || {
+        log.outline(run).await.expect("read").tail() == tail
+    })
+    .await;
 }
 
 fn after(seq: u64) -> ResumeFrom {
@@ -30,10 +42,16 @@ async fn goes_on_elsewhere(persists: bool) {
     let log = log_of(&run).await;
     let (owner, other) = (beside(&server, &log).await, beside(&server, &log).await);
     publish(&owner, &run, 1, 1..=20).await;
-    let (mut near, mut far) = (view(&owner, &run, ResumeFrom::Start).await, view(&other, &run, ResumeFrom::Start).await);
+    let (mut near, mut far) = (
+        view(&owner, &run, ResumeFrom::Start).await,
+        view(&other, &run, ResumeFrom::Start).await,
+    );
     expect(&mut near, 1..=20).await;
     expect(&mut far, 1..=20).await;
-    assert!(log.outline(&run).await.expect("read").is_empty(), "nothing is logged while all is well");
+    assert!(
+        log.outline(&run).await.expect("read").is_empty(),
+        "nothing is logged while all is well"
+    );
     for from in [21, 61] {
         server.kill();
         publish(&owner, &run, 1, from..=from + 19).await;
@@ -75,7 +93,10 @@ async fn what_a_lost_server_had_and_nobody_elsewhere_had_read_yet_reaches_viewer
     let proxy = Proxy::before(server.port).await;
     let run = run("run-1");
     let log = log_of(&run).await;
-    let (owner, other) = (beside(&server, &log).await, node_beside(RedisOptions::at(proxy.url()), log.clone()).await);
+    let (owner, other) = (
+        beside(&server, &log).await,
+        node_beside(RedisOptions::at(proxy.url()), log.clone()).await,
+    );
     publish(&owner, &run, 1, 1..=5).await;
     let mut far = view(&other, &run, ResumeFrom::Start).await;
     expect(&mut far, 1..=5).await;
@@ -125,7 +146,10 @@ async fn who_takes_a_run_over_goes_on_after_what_the_log_has() {
     until_logged(&log, &run, 40).await;
     owner.close().await;
     server.restart().await;
-    log.take_over(&testkit::node("n2"), testkit::at(1)).await.expect("looked").expect("taken");
+    log.take_over(&testkit::node("n2"), testkit::at(1))
+        .await
+        .expect("looked")
+        .expect("taken");
     let (new, other) = (beside(&server, &log).await, beside(&server, &log).await);
     publish(&new, &run, 2, 41..=45).await;
     for node in [&new, &other] {
@@ -145,8 +169,14 @@ async fn what_an_owner_had_to_let_go_comes_back_to_the_server_from_the_log() {
     let mut server = Server::start(true).await;
     let run = run("run-1");
     let log = log_of(&run).await;
-    let small = RedisOptions { max_owned_bytes: 64 * 1024, ..RedisOptions::at(server.url()) };
-    let (owner, other) = (node_beside(small, log.clone()).await, beside(&server, &log).await);
+    let small = RedisOptions {
+        max_owned_bytes: 64 * 1024,
+        ..RedisOptions::at(server.url())
+    };
+    let (owner, other) = (
+        node_beside(small, log.clone()).await,
+        beside(&server, &log).await,
+    );
     publish(&owner, &run, 1, 1..=1).await;
     let mut far = view(&other, &run, ResumeFrom::Start).await;
     expect(&mut far, 1..=1).await;
@@ -158,7 +188,10 @@ async fn what_an_owner_had_to_let_go_comes_back_to_the_server_from_the_log() {
     expect(&mut far, 2..=2_001).await;
     server.restart().await;
     publish(&owner, &run, 1, 2_002..=2_002).await;
-    until("the server has all of it", async || server.tell(&["XLEN", "r:{run-1}:s"]).await == redis::Value::Int(2_002)).await;
+    until("the server has all of it", async || {
+        server.tell(&["XLEN", "r:{run-1}:s"]).await == redis::Value::Int(2_002)
+    })
+    .await;
     end(&owner, &run, 1).await;
     expect(&mut far, 2_002..=2_002).await;
     assert_eq!(rest(&mut far).await, [END_SENTINEL]);

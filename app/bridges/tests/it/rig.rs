@@ -12,7 +12,9 @@ use futures_util::StreamExt;
 use harness::ids::RunId;
 use harness::runtime::memory::MemoryStores;
 use harness::runtime::runs::store::RunCreateStore;
-use harness::runtime::stream_bridge::{EventId, EventName, ResumeFrom, StreamBridge, StreamItem, StreamKey, StreamLog, Subscription};
+use harness::runtime::stream_bridge::{
+    EventId, EventName, ResumeFrom, StreamBridge, StreamItem, StreamKey, StreamLog, Subscription,
+};
 use harness::runtime::tasks::{TaskKind, Tasks};
 use harness::testkit::new_run;
 use redis::aio::MultiplexedConnection;
@@ -35,23 +37,41 @@ pub(crate) fn shared_url() -> String {
 /// A place of their own for the keys of one test.
 pub(crate) fn fresh_prefix() -> String {
     static COUNT: AtomicU32 = AtomicU32::new(0);
-    format!("test-{}-{}:", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed))
+    format!(
+        "test-{}-{}:",
+        std::process::id(),
+        COUNT.fetch_add(1, Ordering::Relaxed)
+    )
 }
 
 /// A node: a started bridge.
 pub(crate) async fn node(url: &str, prefix: &str) -> Arc<RedisStreamBridge> {
-    node_with(RedisOptions { key_prefix: prefix.to_owned(), ..RedisOptions::at(url) }).await
+    node_with(RedisOptions {
+        key_prefix: prefix.to_owned(),
+        ..RedisOptions::at(url)
+    })
+    .await
 }
 
 pub(crate) async fn node_with(options: RedisOptions) -> Arc<RedisStreamBridge> {
-    let bridge = RedisStreamBridge::new(RedisOptions { claim_patience: CLAIM_PATIENCE, ..options }).expect("an address");
+    let bridge = RedisStreamBridge::new(RedisOptions {
+        claim_patience: CLAIM_PATIENCE,
+        ..options
+    })
+    .expect("an address");
     bridge.start().await.expect("started");
     Arc::new(bridge)
 }
 
 /// A node beside a durable log.
-pub(crate) async fn node_beside(options: RedisOptions, log: Arc<dyn StreamLog>) -> Arc<RedisStreamBridge> {
-    let options = RedisOptions { claim_patience: CLAIM_PATIENCE, ..options };
+pub(crate) async fn node_beside(
+    options: RedisOptions,
+    log: Arc<dyn StreamLog>,
+) -> Arc<RedisStreamBridge> {
+    let options = RedisOptions {
+        claim_patience: CLAIM_PATIENCE,
+        ..options
+    };
     let bridge = RedisStreamBridge::with_log(options, log).expect("an address");
     bridge.start().await.expect("started");
     Arc::new(bridge)
@@ -60,7 +80,9 @@ pub(crate) async fn node_beside(options: RedisOptions, log: Arc<dyn StreamLog>) 
 /// A durable log that knows a run.
 pub(crate) async fn log_of(run: &RunId) -> Arc<MemoryStores> {
     let log = Arc::new(MemoryStores::shared());
-    log.admit(new_run(run.as_str(), "thread-1")).await.expect("admitted");
+    log.admit(new_run(run.as_str(), "thread-1"))
+        .await
+        .expect("admitted");
     log
 }
 
@@ -69,24 +91,59 @@ pub(crate) fn run(text: &str) -> RunId {
 }
 
 /// Publishes the events `from..=to` of a run, whose data are their numbers.
-pub(crate) async fn publish(bridge: &RedisStreamBridge, run_id: &RunId, attempt: u32, numbers: std::ops::RangeInclusive<u64>) {
-    let key = StreamKey { run_id: run_id.clone(), attempt };
+pub(crate) async fn publish(
+    bridge: &RedisStreamBridge,
+    run_id: &RunId,
+    attempt: u32,
+    numbers: std::ops::RangeInclusive<u64>,
+) {
+    let key = StreamKey {
+        run_id: run_id.clone(),
+        attempt,
+    };
     for number in numbers {
-        let published = bridge.publish(&key, EventName::Borrowed("values"), Bytes::from(number.to_string()).into()).await;
-        assert_eq!(published, Ok(EventId { seq: number, attempt }));
+        let published = bridge
+            .publish(
+                &key,
+                EventName::Borrowed("values"),
+                Bytes::from(number.to_string()).into(),
+            )
+            .await;
+        assert_eq!(
+            published,
+            Ok(EventId {
+                seq: number,
+                attempt
+            })
+        );
     }
 }
 
 pub(crate) async fn end(bridge: &RedisStreamBridge, run_id: &RunId, attempt: u32) {
-    bridge.publish_end(&StreamKey { run_id: run_id.clone(), attempt }).await.expect("an open stream can be ended");
+    bridge
+        .publish_end(&StreamKey {
+            run_id: run_id.clone(),
+            attempt,
+        })
+        .await
+        .expect("an open stream can be ended");
 }
 
-pub(crate) async fn view(bridge: &RedisStreamBridge, run_id: &RunId, from: ResumeFrom) -> Subscription {
-    bridge.subscribe(run_id, from, Duration::from_secs(3600)).await.expect("an open bridge can be subscribed to")
+pub(crate) async fn view(
+    bridge: &RedisStreamBridge,
+    run_id: &RunId,
+    from: ResumeFrom,
+) -> Subscription {
+    bridge
+        .subscribe(run_id, from, Duration::from_secs(3600))
+        .await
+        .expect("an open bridge can be subscribed to")
 }
 
 pub(crate) async fn next(view: &mut Subscription) -> Option<StreamItem> {
-    timeout(PATIENCE, view.items.next()).await.expect("an item or the end should have come")
+    timeout(PATIENCE, view.items.next())
+        .await
+        .expect("an item or the end should have come")
 }
 
 /// Takes the next events, which must carry these numbers in their ids and data.
@@ -119,7 +176,9 @@ pub(crate) async fn until<F: Future<Output = bool>>(what: &str, holds: impl Fn()
             sleep(Duration::from_millis(20)).await;
         }
     };
-    timeout(PATIENCE, wait).await.unwrap_or_else(|_| panic!("waited in vain: {what}"));
+    timeout(PATIENCE, wait)
+        .await
+        .unwrap_or_else(|_| panic!("waited in vain: {what}"));
 }
 
 /// A server of a test's own.
@@ -136,10 +195,20 @@ impl Server {
     /// A server that keeps its data over restarts only if it `persists`.
     pub(crate) async fn start(persists: bool) -> Self {
         let reserved = TcpSocket::new_v4().expect("a socket");
-        reserved.set_reuseaddr(true).expect("the server can have the port, too");
-        reserved.bind((Ipv4Addr::LOCALHOST, 0).into()).expect("a port");
+        reserved
+            .set_reuseaddr(true)
+            .expect("the server can have the port, too");
+        reserved
+            .bind((Ipv4Addr::LOCALHOST, 0).into())
+            .expect("a port");
         let port = reserved.local_addr().expect("an address").port();
-        let mut server = Self { port, _reserved: reserved, data: tempfile::tempdir().expect("a folder"), persists, process: None };
+        let mut server = Self {
+            port,
+            _reserved: reserved,
+            data: tempfile::tempdir().expect("a folder"),
+            persists,
+            process: None,
+        };
         server.restart().await;
         server
     }
@@ -149,10 +218,27 @@ impl Server {
         let appendonly = if self.persists { "yes" } else { "no" };
         let port = self.port.to_string();
         let mut command = Command::new("redis-server");
-        command.args(["--port", &port, "--bind", "127.0.0.1", "--save", "", "--appendonly", appendonly, "--appendfsync", "always"]);
-        command.arg("--dir").arg(self.data.path()).stdout(Stdio::null());
+        command.args([
+            "--port",
+            &port,
+            "--bind",
+            "127.0.0.1",
+            "--save",
+            "",
+            "--appendonly",
+            appendonly,
+            "--appendfsync",
+            "always",
+        ]);
+        command
+            .arg("--dir")
+            .arg(self.data.path())
+            .stdout(Stdio::null());
         self.process = Some(command.spawn().expect("redis-server is installed"));
-        until("the server answers", async || connect(&self.url()).await.is_ok()).await;
+        until("the server answers", async || {
+            connect(&self.url()).await.is_ok()
+        })
+        .await;
     }
 
     /// As `kill -9` does.
@@ -175,8 +261,13 @@ impl Server {
 
 async fn connect(url: &str) -> redis::RedisResult<MultiplexedConnection> {
     let config = redis::AsyncConnectionConfig::new().set_response_timeout(Some(PATIENCE));
-    let mut connection = redis::Client::open(url)?.get_multiplexed_async_connection_with_config(&config).await?;
-    redis::cmd("PING").exec_async(&mut connection).await.map(|()| connection)
+    let mut connection = redis::Client::open(url)?
+        .get_multiplexed_async_connection_with_config(&config)
+        .await?;
+    redis::cmd("PING")
+        .exec_async(&mut connection)
+        .await
+        .map(|()| connection)
 }
 
 /// What a server answers to these words.
@@ -184,7 +275,10 @@ pub(crate) async fn ask(url: &str, words: &[&str]) -> redis::Value {
     let mut connection = connect(url).await.expect("the server answers");
     let mut command = redis::cmd(words[0]);
     words[1..].iter().for_each(|word| _ = command.arg(word));
-    command.query_async(&mut connection).await.expect("the server agrees")
+    command
+        .query_async(&mut connection)
+        .await
+        .expect("the server agrees")
 }
 
 impl Drop for Server {
@@ -207,23 +301,37 @@ pub(crate) struct Proxy {
 
 impl Proxy {
     pub(crate) async fn before(port: u16) -> Self {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("a port");
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
+            .await
+            .expect("a port");
         let address = listener.local_addr().expect("an address");
-        let (loses_answers, lost, tasks) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU32::new(0)), Tasks::new());
+        let (loses_answers, lost, tasks) = (
+            Arc::new(AtomicBool::new(false)),
+            Arc::new(AtomicU32::new(0)),
+            Tasks::new(),
+        );
         let leads_to = Arc::new(AtomicU16::new(port));
-        let (cuts, count, pipes, target) = (loses_answers.clone(), lost.clone(), tasks.clone(), leads_to.clone());
+        let (cuts, count, pipes, target) = (
+            loses_answers.clone(),
+            lost.clone(),
+            tasks.clone(),
+            leads_to.clone(),
+        );
         let stop = tasks.token().clone();
         tasks.spawn(
             TaskKind::Service,
             "proxy",
             stop.clone().run_until_cancelled_owned(async move {
                 while let Ok((client, _)) = listener.accept().await {
-                    let (cuts, count, port) = (cuts.clone(), count.clone(), target.load(Ordering::Acquire));
+                    let (cuts, count, port) =
+                        (cuts.clone(), count.clone(), target.load(Ordering::Acquire));
                     pipes.spawn(
                         TaskKind::Service,
                         "pipe",
                         stop.clone().run_until_cancelled_owned(async move {
-                            if let Ok(server) = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await {
+                            if let Ok(server) =
+                                TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await
+                            {
                                 pipe(client, server, &cuts, &count).await;
                             }
                         }),
@@ -231,7 +339,13 @@ impl Proxy {
                 }
             }),
         );
-        Self { address, leads_to, loses_answers, lost, tasks }
+        Self {
+            address,
+            leads_to,
+            loses_answers,
+            lost,
+            tasks,
+        }
     }
 
     /// Ends every connection, and takes no more.

@@ -35,7 +35,9 @@ impl AfterRun {
 
     /// Reads the word.
     pub fn parse(word: &str) -> Option<Self> {
-        [Self::Delete, Self::Keep].into_iter().find(|after| after.as_str() == word)
+        [Self::Delete, Self::Keep]
+            .into_iter()
+            .find(|after| after.as_str() == word)
     }
 }
 
@@ -116,20 +118,30 @@ pub struct CronSearch {
 impl CronSearch {
     /// Whether a cron fits.
     pub fn matches(&self, cron: &Cron) -> bool {
-        self.assistant_id.as_ref().is_none_or(|assistant| *assistant == cron.assistant_id)
-            && self.thread_id.as_ref().is_none_or(|thread| cron.thread_id.as_ref() == Some(thread))
+        self.assistant_id
+            .as_ref()
+            .is_none_or(|assistant| *assistant == cron.assistant_id)
+            && self
+                .thread_id
+                .as_ref()
+                .is_none_or(|thread| cron.thread_id.as_ref() == Some(thread))
             && self.enabled.is_none_or(|enabled| enabled == cron.enabled)
             && self.describes(&cron.metadata)
     }
 
     /// Whether metadata holds what is wanted of it.
     pub fn describes(&self, metadata: &Map<String, Value>) -> bool {
-        self.metadata.iter().all(|(key, wanted)| metadata.get(key).is_some_and(|found| holds(found, wanted)))
+        self.metadata
+            .iter()
+            .all(|(key, wanted)| metadata.get(key).is_some_and(|found| holds(found, wanted)))
     }
 
     /// The wanted part of a user's crons.
     pub fn answer(&self, crons: Vec<Cron>) -> Vec<Cron> {
-        let mut found: Vec<Cron> = crons.into_iter().filter(|cron| self.matches(cron)).collect();
+        let mut found: Vec<Cron> = crons
+            .into_iter()
+            .filter(|cron| self.matches(cron))
+            .collect();
         found.sort_by(|one, other| {
             let order = match self.sort_by {
                 CronSort::CreatedAt => one.created_at.cmp(&other.created_at),
@@ -140,19 +152,27 @@ impl CronSearch {
                 CronSort::NextRunDate => one.next_run_date.cmp(&other.next_run_date),
                 CronSort::EndTime => one.end_time.cmp(&other.end_time),
             };
-            let order = if self.ascending { order } else { order.reverse() };
+            let order = if self.ascending {
+                order
+            } else {
+                order.reverse()
+            };
             order.then_with(|| other.cron_id.cmp(&one.cron_id))
         });
-        found.into_iter().skip(self.offset).take(self.limit).collect()
+        found
+            .into_iter()
+            .skip(self.offset)
+            .take(self.limit)
+            .collect()
     }
 }
 
 /// Whether JSON holds at least the wanted: objects key by key, anything else as it is.
 fn holds(found: &Value, wanted: &Value) -> bool {
     match (found, wanted) {
-        (Value::Object(found), Value::Object(wanted)) => {
-            wanted.iter().all(|(key, wanted)| found.get(key).is_some_and(|found| holds(found, wanted)))
-        }
+        (Value::Object(found), Value::Object(wanted)) => wanted
+            .iter()
+            .all(|(key, wanted)| found.get(key).is_some_and(|found| holds(found, wanted))),
         _ => found == wanted,
     }
 }
@@ -191,13 +211,28 @@ pub trait CronStore: Send + Sync + std::fmt::Debug {
     /// How many fit, limit and offset aside.
     async fn count(&self, user: &str, search: &CronSearch) -> Result<u64, StoreError>;
     /// Writes a changed one, if nobody changed it since `seen`. Its next firing moves only with `reschedule`.
-    async fn update(&self, cron: Cron, seen: DateTime<Utc>, reschedule: bool) -> Result<bool, StoreError>;
+    async fn update(
+        &self,
+        cron: Cron,
+        seen: DateTime<Utc>,
+        reschedule: bool,
+    ) -> Result<bool, StoreError>;
     /// Removes one; `false` when there was none.
     async fn delete(&self, user: &str, cron: Uuid) -> Result<bool, StoreError>;
     /// What has to fire at `at`, and what was taken before `lost` and not finished; the longest due first.
-    async fn due(&self, at: DateTime<Utc>, lost: DateTime<Utc>, limit: usize) -> Result<Vec<Due>, StoreError>;
+    async fn due(
+        &self,
+        at: DateTime<Utc>,
+        lost: DateTime<Utc>,
+        limit: usize,
+    ) -> Result<Vec<Due>, StoreError>;
     /// Takes a firing, and moves the cron on to `next` in the same statement. Of all who try only one is told `true`.
-    async fn take(&self, due: &Due, next: Option<DateTime<Utc>>, at: DateTime<Utc>) -> Result<bool, StoreError>;
+    async fn take(
+        &self,
+        due: &Due,
+        next: Option<DateTime<Utc>>,
+        at: DateTime<Utc>,
+    ) -> Result<bool, StoreError>;
     /// A taken firing was seen to.
     async fn finish(&self, cron: Uuid, fires_for: DateTime<Utc>) -> Result<(), StoreError>;
 }

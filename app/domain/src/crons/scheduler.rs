@@ -53,8 +53,16 @@ pub struct Scheduler {
 
 impl Scheduler {
     /// A scheduler of the crons in `store`.
-    pub fn new(store: Arc<dyn CronStore>, runner: Arc<dyn CronRunner>, clock: Arc<dyn Clock>) -> Self {
-        Self { store, runner, clock }
+    pub fn new(
+        store: Arc<dyn CronStore>,
+        runner: Arc<dyn CronRunner>,
+        clock: Arc<dyn Clock>,
+    ) -> Self {
+        Self {
+            store,
+            runner,
+            clock,
+        }
     }
 
     /// Looks at the store again and again until `stop`. What was taken by then is seen to its end.
@@ -74,7 +82,9 @@ impl Scheduler {
     pub async fn look(&self) -> Result<(), StoreError> {
         let now = self.clock.now();
         let due = self.store.due(now, now - LOST_AFTER, BATCH).await?;
-        futures_util::stream::iter(due).for_each_concurrent(AT_ONCE, |due| self.fire(due, now)).await;
+        futures_util::stream::iter(due)
+            .for_each_concurrent(AT_ONCE, |due| self.fire(due, now))
+            .await;
         Ok(())
     }
 
@@ -82,11 +92,15 @@ impl Scheduler {
         let cron = &due.cron;
         // However many times were missed, the next one lies ahead.
         let schedule = Schedule::parse(&cron.schedule, cron.timezone.as_deref());
-        let next = schedule.ok().and_then(|schedule| schedule.next(now.max(due.fires_for), cron.end_time));
+        let next = schedule
+            .ok()
+            .and_then(|schedule| schedule.next(now.max(due.fires_for), cron.end_time));
         match self.store.take(&due, next, now).await {
             Ok(true) => {}
             Ok(false) => return,
-            Err(error) => return tracing::warn!(%error, cron = %cron.cron_id, "a due cron could not be taken"),
+            Err(error) => {
+                return tracing::warn!(%error, cron = %cron.cron_id, "a due cron could not be taken");
+            }
         }
         let run = run_of(cron.cron_id, due.fires_for);
         if !may_fire(&due, now) {
@@ -94,9 +108,12 @@ impl Scheduler {
             return self.finish(&due).await;
         }
         let started = tokio::time::timeout(START_LIMIT, self.runner.start(cron, run.clone())).await;
-        let late = || StartError::Unavailable(format!("it took longer than {} s", START_LIMIT.as_secs()));
+        let late =
+            || StartError::Unavailable(format!("it took longer than {} s", START_LIMIT.as_secs()));
         match started.unwrap_or_else(|_| Err(late())) {
-            Ok(()) => tracing::info!(cron = %cron.cron_id, %run, fires_for = %due.fires_for, "a cron started its run"),
+            Ok(()) => {
+                tracing::info!(cron = %cron.cron_id, %run, fires_for = %due.fires_for, "a cron started its run")
+            }
             Err(error @ StartError::Refused(_)) => {
                 tracing::warn!(%error, cron = %cron.cron_id, fires_for = %due.fires_for, "a cron could not start its run");
             }
@@ -123,7 +140,13 @@ fn may_fire(due: &Due, now: DateTime<Utc>) -> bool {
 
 /// The id of a firing's run: whoever fires it, and however often, it is the same run.
 fn run_of(cron: Uuid, fires_for: DateTime<Utc>) -> RunId {
-    Uuid::new_v5(&cron, fires_for.to_rfc3339_opts(SecondsFormat::Micros, true).as_bytes()).into()
+    Uuid::new_v5(
+        &cron,
+        fires_for
+            .to_rfc3339_opts(SecondsFormat::Micros, true)
+            .as_bytes(),
+    )
+    .into()
 }
 
 #[cfg(test)]

@@ -37,7 +37,11 @@ impl Rig {
     async fn new() -> (Self, Uuid) {
         let now = moment("2026-11-21T08:10:00Z");
         let clock = ManualClock::starting_at(now);
-        let rig = Self { store: Arc::default(), started: Arc::default(), clock };
+        let rig = Self {
+            store: Arc::default(),
+            started: Arc::default(),
+            clock,
+        };
         let cron = Cron {
             cron_id: Uuid::from_u128(7),
             user_id: "ann".to_owned(),
@@ -59,7 +63,11 @@ impl Rig {
     }
 
     fn node(&self) -> Scheduler {
-        Scheduler::new(self.store.clone(), self.started.clone(), Arc::new(self.clock.clone()))
+        Scheduler::new(
+            self.store.clone(),
+            self.started.clone(),
+            Arc::new(self.clock.clone()),
+        )
     }
 
     async fn look(&self) -> usize {
@@ -68,7 +76,12 @@ impl Rig {
     }
 
     async fn next(&self, cron: Uuid) -> Option<DateTime<Utc>> {
-        self.store.get("ann", cron).await.unwrap().unwrap().next_run_date
+        self.store
+            .get("ann", cron)
+            .await
+            .unwrap()
+            .unwrap()
+            .next_run_date
     }
 }
 
@@ -98,7 +111,10 @@ async fn times_that_were_missed_fire_once_and_the_end_ends_it() {
 async fn the_last_time_is_the_end_itself_though_nobody_looks_at_that_very_moment() {
     let (rig, cron) = Rig::new().await;
     rig.clock.advance(TimeDelta::hours(11));
-    assert_eq!((rig.look().await, rig.next(cron).await), (1, Some(moment("2026-11-21T20:00:00Z"))));
+    assert_eq!(
+        (rig.look().await, rig.next(cron).await),
+        (1, Some(moment("2026-11-21T20:00:00Z")))
+    );
     rig.clock.advance(TimeDelta::minutes(51));
     assert_eq!((rig.look().await, rig.next(cron).await), (2, None));
 }
@@ -107,16 +123,36 @@ async fn the_last_time_is_the_end_itself_though_nobody_looks_at_that_very_moment
 async fn a_lost_firing_is_dropped_when_its_cron_was_switched_off_meanwhile() {
     let (rig, cron) = Rig::new().await;
     rig.clock.advance(TimeDelta::minutes(50));
-    let due = rig.store.due(rig.clock.now(), rig.clock.now(), 9).await.unwrap().remove(0);
+    let due = rig
+        .store
+        .due(rig.clock.now(), rig.clock.now(), 9)
+        .await
+        .unwrap()
+        .remove(0);
     assert_eq!(rig.store.take(&due, None, rig.clock.now()).await, Ok(true));
     let held = rig.store.get("ann", cron).await.unwrap().unwrap();
     let seen = held.updated_at;
-    assert_eq!(rig.store.update(Cron { enabled: false, ..held }, seen, false).await, Ok(true));
+    assert_eq!(
+        rig.store
+            .update(
+                Cron {
+                    enabled: false,
+                    ..held
+                },
+                seen,
+                false
+            )
+            .await,
+        Ok(true)
+    );
     for _ in 0..2 {
         rig.clock.advance(TimeDelta::minutes(2));
         assert_eq!(rig.look().await, 0);
     }
-    assert_eq!(rig.store.due(rig.clock.now(), rig.clock.now(), 9).await, Ok(vec![]));
+    assert_eq!(
+        rig.store.due(rig.clock.now(), rig.clock.now(), 9).await,
+        Ok(vec![])
+    );
 }
 
 #[tokio::test]

@@ -20,7 +20,10 @@ struct Entry<P, T> {
 
 impl<P: Ord, T> Ord for Entry<P, T> {
     fn cmp(&self, other: &Self) -> Ordering {
-        other.rank.total_cmp(&self.rank).then_with(|| self.place.cmp(&other.place))
+        other
+            .rank
+            .total_cmp(&self.rank)
+            .then_with(|| self.place.cmp(&other.place))
     }
 }
 
@@ -41,7 +44,10 @@ impl<P: Ord, T> Eq for Entry<P, T> {}
 impl<P: Ord, T> Best<P, T> {
     /// Room for so many.
     pub fn new(room: usize) -> Self {
-        Self { room, heap: BinaryHeap::new() }
+        Self {
+            room,
+            heap: BinaryHeap::new(),
+        }
     }
 
     /// Shows one.
@@ -54,7 +60,12 @@ impl<P: Ord, T> Best<P, T> {
 
     /// What was kept, best first, without the first `offset`.
     pub fn into_page(self, offset: usize) -> Vec<(f64, T)> {
-        self.heap.into_sorted_vec().into_iter().skip(offset).map(|entry| (entry.rank, entry.what)).collect()
+        self.heap
+            .into_sorted_vec()
+            .into_iter()
+            .skip(offset)
+            .map(|entry| (entry.rank, entry.what))
+            .collect()
     }
 }
 
@@ -65,7 +76,14 @@ mod tests {
     #[test]
     fn only_the_best_are_kept_in_order() {
         let mut best = Best::new(3);
-        for (place, rank) in [(0, 0.5), (1, 0.9), (2, -1.0), (3, 0.9), (4, 0.7), (5, f64::MIN)] {
+        for (place, rank) in [
+            (0, 0.5),
+            (1, 0.9),
+            (2, -1.0),
+            (3, 0.9),
+            (4, 0.7),
+            (5, f64::MIN),
+        ] {
             best.show(rank, place, place);
         }
         assert_eq!(best.into_page(1), [(0.9, 3), (0.7, 4)]);

@@ -27,8 +27,17 @@ impl FieldPath {
         let text = text.strip_prefix("$.").unwrap_or(text);
         let steps = text.split('.').flat_map(|part| {
             let (name, brackets) = part.split_once('[').unwrap_or((part, ""));
-            let name = (!name.is_empty()).then(|| if name == "*" { Step::All } else { Step::Key(name.to_owned()) });
-            let inside = brackets.split('[').map(|inside| inside.trim_end_matches(']')).filter(|inside| !inside.is_empty());
+            let name = (!name.is_empty()).then(|| {
+                if name == "*" {
+                    Step::All
+                } else {
+                    Step::Key(name.to_owned())
+                }
+            });
+            let inside = brackets
+                .split('[')
+                .map(|inside| inside.trim_end_matches(']'))
+                .filter(|inside| !inside.is_empty());
             let inside: Vec<Step> = inside
                 .map(|inside| match (inside, inside.parse()) {
                     ("*", _) => Step::All,
@@ -47,18 +56,33 @@ impl FieldPath {
             let whole = Value::Object(value.clone());
             return at(&whole, &self.0).into_iter().filter_map(text).collect();
         };
-        value.get(first).map(|value| at(value, rest)).unwrap_or_default().into_iter().filter_map(text).collect()
+        value
+            .get(first)
+            .map(|value| at(value, rest))
+            .unwrap_or_default()
+            .into_iter()
+            .filter_map(text)
+            .collect()
     }
 }
 
 fn at<'a>(value: &'a Value, steps: &[Step]) -> Vec<&'a Value> {
-    let Some((step, rest)) = steps.split_first() else { return vec![value] };
+    let Some((step, rest)) = steps.split_first() else {
+        return vec![value];
+    };
     let next: Vec<&Value> = match (step, value) {
         (Step::Key(key), Value::Object(map)) => map.get(key).into_iter().collect(),
         (Step::At(index), Value::Array(items)) => {
-            let from_end = || usize::try_from(index.unsigned_abs()).ok().and_then(|back| items.len().checked_sub(back));
+            let from_end = || {
+                usize::try_from(index.unsigned_abs())
+                    .ok()
+                    .and_then(|back| items.len().checked_sub(back))
+            };
             let index = usize::try_from(*index).ok().or_else(from_end);
-            index.and_then(|index| items.get(index)).into_iter().collect()
+            index
+                .and_then(|index| items.get(index))
+                .into_iter()
+                .collect()
         }
         (Step::All, Value::Array(items)) => items.iter().collect(),
         (Step::All, Value::Object(map)) => map.values().collect(),
@@ -107,6 +131,9 @@ mod tests {
         ] {
             assert_eq!(FieldPath::parse(path).texts(value), texts, "{path}");
         }
-        assert_eq!(FieldPath::parse("$").texts(value), [json!(value).to_string()]);
+        assert_eq!(
+            FieldPath::parse("$").texts(value),
+            [json!(value).to_string()]
+        );
     }
 }

@@ -30,7 +30,9 @@ impl Filter {
 
     /// Whether a value fits. What is absent is as null.
     pub fn matches(&self, value: &Map<String, Value>) -> bool {
-        self.0.iter().all(|(key, wanted)| fits(value.get(key).unwrap_or(&Value::Null), wanted))
+        self.0
+            .iter()
+            .all(|(key, wanted)| fits(value.get(key).unwrap_or(&Value::Null), wanted))
     }
 }
 
@@ -40,10 +42,12 @@ fn is_comparison(map: &Map<String, Value>) -> bool {
 
 fn check(wanted: &Value) -> Result<(), UnknownOperator> {
     match wanted {
-        Value::Object(map) if is_comparison(map) => match map.keys().find(|key| !OPERATORS.contains(&key.as_str())) {
-            Some(unknown) => Err(UnknownOperator(unknown.chars().take(80).collect())),
-            None => Ok(()),
-        },
+        Value::Object(map) if is_comparison(map) => {
+            match map.keys().find(|key| !OPERATORS.contains(&key.as_str())) {
+                Some(unknown) => Err(UnknownOperator(unknown.chars().take(80).collect())),
+                None => Ok(()),
+            }
+        }
         Value::Object(map) => map.values().try_for_each(check),
         Value::Array(items) => items.iter().try_for_each(check),
         _ => Ok(()),
@@ -52,14 +56,25 @@ fn check(wanted: &Value) -> Result<(), UnknownOperator> {
 
 fn fits(found: &Value, wanted: &Value) -> bool {
     match wanted {
-        Value::Object(map) if is_comparison(map) => map.iter().all(|(operator, operand)| compares(found, operator, operand)),
+        Value::Object(map) if is_comparison(map) => map
+            .iter()
+            .all(|(operator, operand)| compares(found, operator, operand)),
         Value::Object(map) => {
-            let Value::Object(found) = found else { return false };
-            map.iter().all(|(key, wanted)| fits(found.get(key).unwrap_or(&Value::Null), wanted))
+            let Value::Object(found) = found else {
+                return false;
+            };
+            map.iter()
+                .all(|(key, wanted)| fits(found.get(key).unwrap_or(&Value::Null), wanted))
         }
         Value::Array(wanted) => {
-            let Value::Array(found) = found else { return false };
-            found.len() == wanted.len() && found.iter().zip(wanted).all(|(found, wanted)| fits(found, wanted))
+            let Value::Array(found) = found else {
+                return false;
+            };
+            found.len() == wanted.len()
+                && found
+                    .iter()
+                    .zip(wanted)
+                    .all(|(found, wanted)| fits(found, wanted))
         }
         other => equal(found, other),
     }
@@ -82,9 +97,14 @@ fn compares(found: &Value, operator: &str, operand: &Value) -> bool {
 fn equal(one: &Value, other: &Value) -> bool {
     match (one, other) {
         (Value::Number(_), Value::Number(_)) => order(one, other) == Some(Ordering::Equal),
-        (Value::Array(one), Value::Array(other)) => one.len() == other.len() && one.iter().zip(other).all(|(one, other)| equal(one, other)),
+        (Value::Array(one), Value::Array(other)) => {
+            one.len() == other.len() && one.iter().zip(other).all(|(one, other)| equal(one, other))
+        }
         (Value::Object(one), Value::Object(other)) => {
-            one.len() == other.len() && one.iter().all(|(key, value)| other.get(key).is_some_and(|other| equal(value, other)))
+            one.len() == other.len()
+                && one
+                    .iter()
+                    .all(|(key, value)| other.get(key).is_some_and(|other| equal(value, other)))
         }
         _ => one == other,
     }
@@ -93,11 +113,13 @@ fn equal(one: &Value, other: &Value) -> bool {
 /// Numbers go by size and texts by their characters; nothing else has an order.
 fn order(one: &Value, other: &Value) -> Option<Ordering> {
     match (one, other) {
-        (Value::Number(a), Value::Number(b)) => match (a.as_i64(), b.as_i64(), a.as_u64(), b.as_u64()) {
-            (Some(a), Some(b), ..) => Some(a.cmp(&b)),
-            (.., Some(a), Some(b)) => Some(a.cmp(&b)),
-            _ => a.as_f64()?.partial_cmp(&b.as_f64()?),
-        },
+        (Value::Number(a), Value::Number(b)) => {
+            match (a.as_i64(), b.as_i64(), a.as_u64(), b.as_u64()) {
+                (Some(a), Some(b), ..) => Some(a.cmp(&b)),
+                (.., Some(a), Some(b)) => Some(a.cmp(&b)),
+                _ => a.as_f64()?.partial_cmp(&b.as_f64()?),
+            }
+        }
         (Value::String(a), Value::String(b)) => Some(a.cmp(b)),
         _ => None,
     }
@@ -117,7 +139,10 @@ mod tests {
     #[test]
     fn equality_knows_types_but_not_spellings_of_numbers() {
         assert!(matches(json!({"x": 1, "y": "a"}), json!({"x": 1.0})));
-        assert!(matches(json!({"x": [1, {"k": null}]}), json!({"x": [1, {"k": null}]})));
+        assert!(matches(
+            json!({"x": [1, {"k": null}]}),
+            json!({"x": [1, {"k": null}]})
+        ));
         assert!(matches(json!({}), json!({"absent": null})));
         for other in [json!("1"), json!(true), json!(null), json!([1])] {
             assert!(!matches(json!({"x": 1}), json!({"x": other})));
@@ -148,14 +173,24 @@ mod tests {
         let value = || json!({"a": {"b": {"c": 3}, "d": 4}, "l": [{"n": 1}, {"n": 2}]});
         assert!(matches(value(), json!({"a": {"b": {"c": {"$gt": 2}}}})));
         assert!(!matches(value(), json!({"a": {"b": {"c": 4}}})));
-        assert!(matches(value(), json!({"l": [{"n": 1}, {"n": {"$lt": 3}}]})));
+        assert!(matches(
+            value(),
+            json!({"l": [{"n": 1}, {"n": {"$lt": 3}}]})
+        ));
         assert!(!matches(value(), json!({"l": [{"n": 1}]})));
     }
 
     #[test]
     fn an_operator_that_does_not_exist_is_refused_wherever_it_stands() {
-        for filter in [json!({"a": {"$in": [1]}}), json!({"a": {"b": [{"$gt": 1, "$regex": "x"}]}}), json!({"a": {"$gt": 1, "b": 2}})] {
-            assert!(Filter::parse(filter.as_object().cloned().unwrap()).is_err(), "{filter}");
+        for filter in [
+            json!({"a": {"$in": [1]}}),
+            json!({"a": {"b": [{"$gt": 1, "$regex": "x"}]}}),
+            json!({"a": {"$gt": 1, "b": 2}}),
+        ] {
+            assert!(
+                Filter::parse(filter.as_object().cloned().unwrap()).is_err(),
+                "{filter}"
+            );
         }
     }
 }

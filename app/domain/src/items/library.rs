@@ -10,7 +10,10 @@ use harness::runtime::runs::store::StoreError;
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
-use super::{FieldPath, Filter, Hit, Item, ItemSearch, ItemStore, MOST_TEXTS, Namespace, NamespaceQuery, NewItem, Reading};
+use super::{
+    FieldPath, Filter, Hit, Item, ItemSearch, ItemStore, MOST_TEXTS, Namespace, NamespaceQuery,
+    NewItem, Reading,
+};
 
 /// How long items live when nobody says, and whether reading lengthens it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,7 +28,11 @@ pub struct TtlPolicy {
 
 impl Default for TtlPolicy {
     fn default() -> Self {
-        Self { default: None, refresh_on_read: true, sweep_every: Duration::from_secs(3600) }
+        Self {
+            default: None,
+            refresh_on_read: true,
+            sweep_every: Duration::from_secs(3600),
+        }
     }
 }
 
@@ -108,41 +115,100 @@ pub struct Items {
 
 impl Items {
     /// Items in `store`.
-    pub fn new(store: Arc<dyn ItemStore>, index: Option<MeaningIndex>, ttl: TtlPolicy, clock: Arc<dyn Clock>) -> Self {
-        Self { store, index, ttl, clock }
+    pub fn new(
+        store: Arc<dyn ItemStore>,
+        index: Option<MeaningIndex>,
+        ttl: TtlPolicy,
+        clock: Arc<dyn Clock>,
+    ) -> Self {
+        Self {
+            store,
+            index,
+            ttl,
+            clock,
+        }
     }
 
     /// Writes an item. Its meaning is found out first: when that fails, nothing is written.
     pub async fn put(&self, user: &str, request: PutRequest) -> Result<(), ItemError> {
         let vectors = self.meanings(&request).await?;
-        let PutRequest { namespace, key, value, ttl, .. } = request;
+        let PutRequest {
+            namespace,
+            key,
+            value,
+            ttl,
+            ..
+        } = request;
         let (ttl, at) = (ttl.or(self.ttl.default), self.clock.now());
-        Ok(self.store.put(NewItem { user_id: user.to_owned(), namespace, key, value, vectors, ttl, at }).await?)
+        Ok(self
+            .store
+            .put(NewItem {
+                user_id: user.to_owned(),
+                namespace,
+                key,
+                value,
+                vectors,
+                ttl,
+                at,
+            })
+            .await?)
     }
 
     /// The item in a place.
-    pub async fn get(&self, user: &str, namespace: &Namespace, key: &str, refresh: Option<bool>) -> Result<Option<Item>, ItemError> {
-        Ok(self.store.get(user, namespace, key, self.reading(refresh)).await?)
+    pub async fn get(
+        &self,
+        user: &str,
+        namespace: &Namespace,
+        key: &str,
+        refresh: Option<bool>,
+    ) -> Result<Option<Item>, ItemError> {
+        Ok(self
+            .store
+            .get(user, namespace, key, self.reading(refresh))
+            .await?)
     }
 
     /// Removes an item, if it is there.
-    pub async fn delete(&self, user: &str, namespace: &Namespace, key: &str) -> Result<(), ItemError> {
+    pub async fn delete(
+        &self,
+        user: &str,
+        namespace: &Namespace,
+        key: &str,
+    ) -> Result<(), ItemError> {
         Ok(self.store.delete(user, namespace, key).await?)
     }
 
     /// The items that fit: the nearest first when a meaning is asked for and known, else the last written first.
     pub async fn search(&self, user: &str, request: SearchRequest) -> Result<Vec<Hit>, ItemError> {
-        let SearchRequest { prefix, filter, query, limit, offset, refresh } = request;
+        let SearchRequest {
+            prefix,
+            filter,
+            query,
+            limit,
+            offset,
+            refresh,
+        } = request;
         let nearest = match (query.filter(|query| !query.trim().is_empty()), &self.index) {
             (Some(query), Some(index)) => index.embedder.embed(&[query]).await?.pop(),
             _ => None,
         };
-        let search = ItemSearch { prefix, filter, nearest, limit, offset, reading: self.reading(refresh) };
+        let search = ItemSearch {
+            prefix,
+            filter,
+            nearest,
+            limit,
+            offset,
+            reading: self.reading(refresh),
+        };
         Ok(self.store.search(user, &search).await?)
     }
 
     /// The namespaces that hold items.
-    pub async fn namespaces(&self, user: &str, query: &NamespaceQuery) -> Result<Vec<Namespace>, ItemError> {
+    pub async fn namespaces(
+        &self,
+        user: &str,
+        query: &NamespaceQuery,
+    ) -> Result<Vec<Namespace>, ItemError> {
         Ok(self.store.namespaces(user, query, self.clock.now()).await?)
     }
 
@@ -156,23 +222,40 @@ impl Items {
             match self.store.sweep(self.clock.now()).await {
                 Ok(0) => {}
                 Ok(items) => tracing::info!(items, "items at the end of their life are removed"),
-                Err(error) => tracing::warn!(%error, "items at the end of their life could not be removed"),
+                Err(error) => {
+                    tracing::warn!(%error, "items at the end of their life could not be removed")
+                }
             }
         }
     }
 
     fn reading(&self, refresh: Option<bool>) -> Reading {
-        Reading { at: self.clock.now(), refresh: refresh.unwrap_or(self.ttl.refresh_on_read) }
+        Reading {
+            at: self.clock.now(),
+            refresh: refresh.unwrap_or(self.ttl.refresh_on_read),
+        }
     }
 
     async fn meanings(&self, request: &PutRequest) -> Result<Vec<Vec<f32>>, ItemError> {
-        let Some(index) = &self.index else { return Ok(Vec::new()) };
-        let texts =
-            |fields: &[FieldPath]| fields.iter().flat_map(|field| field.texts(&request.value)).take(MOST_TEXTS + 1).collect::<Vec<_>>();
+        let Some(index) = &self.index else {
+            return Ok(Vec::new());
+        };
+        let texts = |fields: &[FieldPath]| {
+            fields
+                .iter()
+                .flat_map(|field| field.texts(&request.value))
+                .take(MOST_TEXTS + 1)
+                .collect::<Vec<_>>()
+        };
         let texts = match &request.indexing {
             Indexing::Off => Vec::new(),
             Indexing::AsConfigured => texts(&index.fields),
-            Indexing::Fields(fields) => texts(&fields.iter().map(|field| FieldPath::parse(field)).collect::<Vec<_>>()),
+            Indexing::Fields(fields) => texts(
+                &fields
+                    .iter()
+                    .map(|field| FieldPath::parse(field))
+                    .collect::<Vec<_>>(),
+            ),
         };
         match texts.len() {
             0 => Ok(Vec::new()),

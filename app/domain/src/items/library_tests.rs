@@ -26,11 +26,21 @@ impl Embedder for Letters {
     async fn embed(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, ModelError> {
         if self.broken {
             let (model, message) = ("letters".to_owned(), "broken".to_owned());
-            return Err(ModelError { model, kind: ModelErrorKind::Busy, message, status: None, retry_after: None });
+            return Err(ModelError {
+                model,
+                kind: ModelErrorKind::Busy,
+                message,
+                status: None,
+                retry_after: None,
+            });
         }
         self.asked.lock().extend(texts.iter().cloned());
-        let count = |text: &String, letter| text.chars().filter(|found| *found == letter).count() as f32;
-        Ok(texts.iter().map(|text| ['a', 'b', 'c'].map(|letter| count(text, letter)).to_vec()).collect())
+        let count =
+            |text: &String, letter| text.chars().filter(|found| *found == letter).count() as f32;
+        Ok(texts
+            .iter()
+            .map(|text| ['a', 'b', 'c'].map(|letter| count(text, letter)).to_vec())
+            .collect())
     }
 }
 
@@ -41,10 +51,28 @@ struct Rig {
 }
 
 fn rig(ttl: TtlPolicy, broken: bool) -> Rig {
-    let (clock, letters) = (ManualClock::starting_at(at(0)), Arc::new(Letters { broken, ..Letters::default() }));
-    let index = MeaningIndex { embedder: letters.clone(), fields: vec![FieldPath::parse("text")] };
-    let items = Items::new(Arc::new(MemoryItemStore::default()), Some(index), ttl, Arc::new(clock.clone()));
-    Rig { items: Arc::new(items), letters, clock }
+    let (clock, letters) = (
+        ManualClock::starting_at(at(0)),
+        Arc::new(Letters {
+            broken,
+            ..Letters::default()
+        }),
+    );
+    let index = MeaningIndex {
+        embedder: letters.clone(),
+        fields: vec![FieldPath::parse("text")],
+    };
+    let items = Items::new(
+        Arc::new(MemoryItemStore::default()),
+        Some(index),
+        ttl,
+        Arc::new(clock.clone()),
+    );
+    Rig {
+        items: Arc::new(items),
+        letters,
+        clock,
+    }
 }
 
 fn item(key: &str, value: Value) -> PutRequest {
@@ -59,23 +87,60 @@ fn item(key: &str, value: Value) -> PutRequest {
 
 fn about(query: &str) -> SearchRequest {
     let query = Some(query.to_owned());
-    SearchRequest { prefix: Namespace::default(), filter: Filter::default(), query, limit: 10, offset: 0, refresh: None }
+    SearchRequest {
+        prefix: Namespace::default(),
+        filter: Filter::default(),
+        query,
+        limit: 10,
+        offset: 0,
+        refresh: None,
+    }
 }
 
 async fn found(rig: &Rig, request: SearchRequest) -> Vec<(String, Option<f64>)> {
-    rig.items.search("ann", request).await.unwrap().into_iter().map(|hit| (hit.item.key, hit.score)).collect()
+    rig.items
+        .search("ann", request)
+        .await
+        .unwrap()
+        .into_iter()
+        .map(|hit| (hit.item.key, hit.score))
+        .collect()
 }
 
 #[tokio::test]
 async fn the_nearest_meaning_comes_first_and_what_has_none_is_not_found() {
     let rig = rig(TtlPolicy::default(), false);
     for (key, text) in [("1", "aaa"), ("2", "ab"), ("3", "ccc")] {
-        rig.items.put("ann", item(key, json!({"text": text, "other": "a"}))).await.unwrap();
+        rig.items
+            .put("ann", item(key, json!({"text": text, "other": "a"})))
+            .await
+            .unwrap();
     }
-    rig.items.put("ann", PutRequest { indexing: Indexing::Off, ..item("off", json!({"text": "a"})) }).await.unwrap();
-    rig.items.put("ann", item("none", json!({"text": null}))).await.unwrap();
+    rig.items
+        .put(
+            "ann",
+            PutRequest {
+                indexing: Indexing::Off,
+                ..item("off", json!({"text": "a"}))
+            },
+        )
+        .await
+        .unwrap();
+    rig.items
+        .put("ann", item("none", json!({"text": null})))
+        .await
+        .unwrap();
     let fields = Indexing::Fields(vec!["other".to_owned()]);
-    rig.items.put("ann", PutRequest { indexing: fields, ..item("other", json!({"text": "c", "other": "abb"})) }).await.unwrap();
+    rig.items
+        .put(
+            "ann",
+            PutRequest {
+                indexing: fields,
+                ..item("other", json!({"text": "c", "other": "abb"}))
+            },
+        )
+        .await
+        .unwrap();
     assert_eq!(*rig.letters.asked.lock(), ["aaa", "ab", "ccc", "abb"]);
     let nearest = found(&rig, about("a")).await;
     let keys: Vec<&str> = nearest.iter().map(|(key, _)| key.as_str()).collect();
@@ -87,21 +152,54 @@ async fn the_nearest_meaning_comes_first_and_what_has_none_is_not_found() {
 #[tokio::test]
 async fn what_cannot_be_understood_is_not_written() {
     let rig = rig(TtlPolicy::default(), true);
-    assert!(matches!(rig.items.put("ann", item("1", json!({"text": "a"}))).await, Err(ItemError::Embedding(_))));
+    assert!(matches!(
+        rig.items.put("ann", item("1", json!({"text": "a"}))).await,
+        Err(ItemError::Embedding(_))
+    ));
     let many = Indexing::Fields(vec!["list[*]".to_owned()]);
-    let long = PutRequest { indexing: many, ..item("2", json!({"list": vec!["a"; MOST_TEXTS + 1]})) };
-    assert_eq!(rig.items.put("ann", long).await, Err(ItemError::TooManyTexts(MOST_TEXTS + 1)));
+    let long = PutRequest {
+        indexing: many,
+        ..item("2", json!({"list": vec!["a"; MOST_TEXTS + 1]}))
+    };
+    assert_eq!(
+        rig.items.put("ann", long).await,
+        Err(ItemError::TooManyTexts(MOST_TEXTS + 1))
+    );
     assert_eq!(found(&rig, about(" ")).await, []);
 }
 
 #[tokio::test]
 async fn the_policy_gives_a_time_of_life_that_reading_renews() {
     let minutes = |minutes| TimeDelta::minutes(minutes);
-    let rig = rig(TtlPolicy { default: Some(minutes(10)), ..TtlPolicy::default() }, false);
-    rig.items.put("ann", item("policy", json!({}))).await.unwrap();
-    rig.items.put("ann", PutRequest { ttl: Some(minutes(30)), ..item("own", json!({})) }).await.unwrap();
+    let rig = rig(
+        TtlPolicy {
+            default: Some(minutes(10)),
+            ..TtlPolicy::default()
+        },
+        false,
+    );
+    rig.items
+        .put("ann", item("policy", json!({})))
+        .await
+        .unwrap();
+    rig.items
+        .put(
+            "ann",
+            PutRequest {
+                ttl: Some(minutes(30)),
+                ..item("own", json!({}))
+            },
+        )
+        .await
+        .unwrap();
     let here = Namespace::new(vec!["n".to_owned()]).unwrap();
-    let get = async |key, refresh| rig.items.get("ann", &here, key, refresh).await.unwrap().is_some();
+    let get = async |key, refresh| {
+        rig.items
+            .get("ann", &here, key, refresh)
+            .await
+            .unwrap()
+            .is_some()
+    };
     rig.clock.advance(minutes(9));
     assert!(get("policy", None).await);
     rig.clock.advance(minutes(9));
@@ -112,7 +210,13 @@ async fn the_policy_gives_a_time_of_life_that_reading_renews() {
 
 #[tokio::test(start_paused = true)]
 async fn what_ended_is_swept_away_now_and_then() {
-    let rig = rig(TtlPolicy { default: Some(TimeDelta::minutes(1)), ..TtlPolicy::default() }, false);
+    let rig = rig(
+        TtlPolicy {
+            default: Some(TimeDelta::minutes(1)),
+            ..TtlPolicy::default()
+        },
+        false,
+    );
     rig.items.put("ann", item("1", json!({}))).await.unwrap();
     rig.clock.advance(TimeDelta::minutes(2));
     let stop = CancellationToken::new();

@@ -7,7 +7,9 @@ use chrono::{DateTime, Utc};
 use harness::runtime::runs::store::StoreError;
 use parking_lot::Mutex;
 
-use super::{Best, Hit, Item, ItemSearch, ItemStore, Namespace, NamespaceQuery, NewItem, Reading, cosine};
+use super::{
+    Best, Hit, Item, ItemSearch, ItemStore, Namespace, NamespaceQuery, NewItem, Reading, cosine,
+};
 
 /// User, namespace as text, key.
 type Place = (String, String, String);
@@ -37,8 +39,20 @@ impl Kept {
     }
 
     fn item(&self) -> Item {
-        let NewItem { namespace, key, value, at, .. } = self.new.clone();
-        Item { namespace, key, value, created_at: self.created_at, updated_at: at }
+        let NewItem {
+            namespace,
+            key,
+            value,
+            at,
+            ..
+        } = self.new.clone();
+        Item {
+            namespace,
+            key,
+            value,
+            created_at: self.created_at,
+            updated_at: at,
+        }
     }
 }
 
@@ -51,15 +65,33 @@ impl ItemStore for MemoryItemStore {
     async fn put(&self, new: NewItem) -> Result<(), StoreError> {
         let mut kept = self.0.lock();
         let place = place(&new.user_id, &new.namespace, &new.key);
-        let before = kept.get(&place).filter(|kept| kept.is_there(new.at)).map(|kept| kept.created_at);
+        let before = kept
+            .get(&place)
+            .filter(|kept| kept.is_there(new.at))
+            .map(|kept| kept.created_at);
         let (created_at, ends_at) = (before.unwrap_or(new.at), new.ttl.map(|ttl| new.at + ttl));
-        kept.insert(place, Kept { new, created_at, ends_at });
+        kept.insert(
+            place,
+            Kept {
+                new,
+                created_at,
+                ends_at,
+            },
+        );
         Ok(())
     }
 
-    async fn get(&self, user: &str, namespace: &Namespace, key: &str, reading: Reading) -> Result<Option<Item>, StoreError> {
+    async fn get(
+        &self,
+        user: &str,
+        namespace: &Namespace,
+        key: &str,
+        reading: Reading,
+    ) -> Result<Option<Item>, StoreError> {
         let mut kept = self.0.lock();
-        let found = kept.get_mut(&place(user, namespace, key)).filter(|kept| kept.is_there(reading.at));
+        let found = kept
+            .get_mut(&place(user, namespace, key))
+            .filter(|kept| kept.is_there(reading.at));
         Ok(found.map(|kept| {
             kept.refresh(reading);
             kept.item()
@@ -75,29 +107,49 @@ impl ItemStore for MemoryItemStore {
         let mut kept = self.0.lock();
         let mut best = Best::new(search.offset.saturating_add(search.limit));
         for (place, kept) in &*kept {
-            let wanted = place.0 == user && kept.is_there(search.reading.at) && kept.new.namespace.is_within(&search.prefix);
+            let wanted = place.0 == user
+                && kept.is_there(search.reading.at)
+                && kept.new.namespace.is_within(&search.prefix);
             if !wanted || !search.filter.matches(&kept.new.value) {
                 continue;
             }
             let rank = match &search.nearest {
                 None => Some(kept.new.at.timestamp_micros() as f64),
-                Some(nearest) => kept.new.vectors.iter().filter_map(|vector| cosine(vector, nearest)).max_by(f64::total_cmp),
+                Some(nearest) => kept
+                    .new
+                    .vectors
+                    .iter()
+                    .filter_map(|vector| cosine(vector, nearest))
+                    .max_by(f64::total_cmp),
             };
             if let Some(rank) = rank {
                 best.show(rank, place.clone(), place.clone());
             }
         }
-        let page = best.into_page(search.offset).into_iter().filter_map(|(rank, place)| {
-            let kept = kept.get_mut(&place)?;
-            kept.refresh(search.reading);
-            Some(Hit { item: kept.item(), score: search.nearest.is_some().then_some(rank) })
-        });
+        let page = best
+            .into_page(search.offset)
+            .into_iter()
+            .filter_map(|(rank, place)| {
+                let kept = kept.get_mut(&place)?;
+                kept.refresh(search.reading);
+                Some(Hit {
+                    item: kept.item(),
+                    score: search.nearest.is_some().then_some(rank),
+                })
+            });
         Ok(page.collect())
     }
 
-    async fn namespaces(&self, user: &str, query: &NamespaceQuery, at: DateTime<Utc>) -> Result<Vec<Namespace>, StoreError> {
+    async fn namespaces(
+        &self,
+        user: &str,
+        query: &NamespaceQuery,
+        at: DateTime<Utc>,
+    ) -> Result<Vec<Namespace>, StoreError> {
         let kept = self.0.lock();
-        let there = kept.iter().filter(|(place, kept)| place.0 == user && kept.is_there(at));
+        let there = kept
+            .iter()
+            .filter(|(place, kept)| place.0 == user && kept.is_there(at));
         Ok(query.answer(there.map(|(_, kept)| kept.new.namespace.clone())))
     }
 
@@ -117,7 +169,10 @@ mod tests {
     use crate::testkit::items::ItemStores;
 
     async fn memory() -> ItemStores {
-        ItemStores { items: Arc::new(MemoryItemStore::default()), keep: Arc::new(()) }
+        ItemStores {
+            items: Arc::new(MemoryItemStore::default()),
+            keep: Arc::new(()),
+        }
     }
 
     crate::item_store_suite!([#[tokio::test]] memory);

@@ -96,13 +96,24 @@ pub trait ItemStore: Send + Sync + std::fmt::Debug {
     /// Writes the item whole. One that is replaced leaves nothing but the time it was made.
     async fn put(&self, item: NewItem) -> Result<(), StoreError>;
     /// The item in a place.
-    async fn get(&self, user: &str, namespace: &Namespace, key: &str, reading: Reading) -> Result<Option<Item>, StoreError>;
+    async fn get(
+        &self,
+        user: &str,
+        namespace: &Namespace,
+        key: &str,
+        reading: Reading,
+    ) -> Result<Option<Item>, StoreError>;
     /// Removes the item in a place, if there is one.
     async fn delete(&self, user: &str, namespace: &Namespace, key: &str) -> Result<(), StoreError>;
     /// The items that fit, best first; ties in the order of their places.
     async fn search(&self, user: &str, search: &ItemSearch) -> Result<Vec<Hit>, StoreError>;
     /// The namespaces that hold items, in the order of their labels.
-    async fn namespaces(&self, user: &str, query: &NamespaceQuery, at: DateTime<Utc>) -> Result<Vec<Namespace>, StoreError>;
+    async fn namespaces(
+        &self,
+        user: &str,
+        query: &NamespaceQuery,
+        at: DateTime<Utc>,
+    ) -> Result<Vec<Namespace>, StoreError>;
     /// Removes, of all users, what ended before `at`. Gives the number of items.
     async fn sweep(&self, at: DateTime<Utc>) -> Result<u64, StoreError>;
 }

@@ -29,7 +29,10 @@ pub enum InvalidPlace {
 impl Namespace {
     /// A namespace of these labels. No labels at all are the place above all others.
     pub fn new(labels: Vec<String>) -> Result<Self, InvalidPlace> {
-        if let Some(label) = labels.iter().find(|label| label.is_empty() || label.contains('.')) {
+        if let Some(label) = labels
+            .iter()
+            .find(|label| label.is_empty() || label.contains('.'))
+        {
             return Err(InvalidPlace::Label(label.chars().take(80).collect()));
         }
         if labels.iter().any(|label| label.contains('\0')) {
@@ -58,7 +61,10 @@ impl Namespace {
 
     /// The text that stores keep.
     pub fn to_text(&self) -> String {
-        self.0.iter().flat_map(|label| [label.as_str(), "."]).collect()
+        self.0
+            .iter()
+            .flat_map(|label| [label.as_str(), "."])
+            .collect()
     }
 
     /// Reads the text that a store kept.
@@ -102,13 +108,24 @@ pub struct NamespaceQuery {
 impl NamespaceQuery {
     /// The namespace that all wanted ones are within.
     pub fn head(&self) -> Namespace {
-        Namespace(self.prefix.iter().take_while(|label| *label != "*").cloned().collect())
+        Namespace(
+            self.prefix
+                .iter()
+                .take_while(|label| *label != "*")
+                .cloned()
+                .collect(),
+        )
     }
 
     /// Whether a namespace is wanted.
     pub fn matches(&self, namespace: &Namespace) -> bool {
         let labels = namespace.labels();
-        let fits = |pattern: &[String], part: &[String]| pattern.iter().zip(part).all(|(wanted, label)| wanted == "*" || wanted == label);
+        let fits = |pattern: &[String], part: &[String]| {
+            pattern
+                .iter()
+                .zip(part)
+                .all(|(wanted, label)| wanted == "*" || wanted == label)
+        };
         let (front, back) = (self.prefix.len(), self.suffix.len());
         front <= labels.len()
             && back <= labels.len()
@@ -125,7 +142,11 @@ impl NamespaceQuery {
             .collect();
         // What was cut alike stands together: texts of one beginning sort side by side.
         shown.dedup();
-        shown.into_iter().skip(self.offset).take(self.limit).collect()
+        shown
+            .into_iter()
+            .skip(self.offset)
+            .take(self.limit)
+            .collect()
     }
 }
 
@@ -150,12 +171,18 @@ mod tests {
         let to = to.unwrap();
         for within in ["a b", "a b c", "a b ~ z", "a b !"] {
             let text = space(within).to_text();
-            assert!(from <= text && text < to && space(within).is_within(&space("a b")), "{within}");
+            assert!(
+                from <= text && text < to && space(within).is_within(&space("a b")),
+                "{within}"
+            );
         }
         for without in ["a", "a b! c", "a bc", "a a", "b", "a b/"] {
             let text = space(without).to_text();
             let is_in_range = from <= text && text < to;
-            assert!(!is_in_range && !space(without).is_within(&space("a b")), "{without}");
+            assert!(
+                !is_in_range && !space(without).is_within(&space("a b")),
+                "{without}"
+            );
         }
         assert_eq!(space("").range(), (String::new(), None));
     }
@@ -163,10 +190,16 @@ mod tests {
     #[test]
     fn labels_are_never_empty_and_hold_no_dots() {
         let refused = |label: &str| Namespace::new(vec![label.to_owned()]).unwrap_err();
-        assert_eq!(refused("a.b").to_string(), "Namespace label 'a.b' must be a non-empty string without periods");
+        assert_eq!(
+            refused("a.b").to_string(),
+            "Namespace label 'a.b' must be a non-empty string without periods"
+        );
         assert_eq!(refused(""), InvalidPlace::Label(String::new()));
         assert_eq!(refused("\0"), InvalidPlace::Nul);
-        assert_eq!(refused(&"x".repeat(MOST_PLACE_BYTES)), InvalidPlace::TooLong);
+        assert_eq!(
+            refused(&"x".repeat(MOST_PLACE_BYTES)),
+            InvalidPlace::TooLong
+        );
         assert_eq!(checked_key("\0".to_owned()), Err(InvalidPlace::Nul));
     }
 
@@ -176,16 +209,36 @@ mod tests {
         let shown = |query: NamespaceQuery| {
             let query = NamespaceQuery { limit: 10, ..query };
             query
-                .answer(all.iter().filter(|one| one.is_within(&query.head())).cloned())
+                .answer(
+                    all.iter()
+                        .filter(|one| one.is_within(&query.head()))
+                        .cloned(),
+                )
                 .iter()
                 .map(|one| one.labels().join(" "))
                 .collect::<Vec<_>>()
         };
-        let query = |prefix, suffix| NamespaceQuery { prefix: labels(prefix), suffix: labels(suffix), ..NamespaceQuery::default() };
+        let query = |prefix, suffix| NamespaceQuery {
+            prefix: labels(prefix),
+            suffix: labels(suffix),
+            ..NamespaceQuery::default()
+        };
         assert_eq!(shown(query("a * c", "")), ["a b c", "a x c"]);
         assert_eq!(shown(query("* b", "c")), ["a b c", "b b c"]);
         assert_eq!(shown(query("a b c d", "")), [""; 0]);
-        assert_eq!(shown(NamespaceQuery { max_depth: Some(2), ..query("a", "") }), ["a b", "a x"]);
-        assert_eq!(shown(NamespaceQuery { offset: 1, ..query("a", "") }), ["a b d", "a x c"]);
+        assert_eq!(
+            shown(NamespaceQuery {
+                max_depth: Some(2),
+                ..query("a", "")
+            }),
+            ["a b", "a x"]
+        );
+        assert_eq!(
+            shown(NamespaceQuery {
+                offset: 1,
+                ..query("a", "")
+            }),
+            ["a b d", "a x c"]
+        );
     }
 }

@@ -25,7 +25,11 @@ mod tests {
         assert_eq!(cosine(&[1.0, 0.0], &[5.0, 0.0]), Some(1.0));
         assert_eq!(cosine(&[1.0, 0.0], &[0.0, 2.0]), Some(0.0));
         assert_eq!(cosine(&[1.0, 0.0], &[-3.0, 0.0]), Some(-1.0));
-        for (one, other) in [(vec![1.0], vec![1.0, 0.0]), (vec![0.0], vec![1.0]), (vec![], vec![])] {
+        for (one, other) in [
+            (vec![1.0], vec![1.0, 0.0]),
+            (vec![0.0], vec![1.0]),
+            (vec![], vec![]),
+        ] {
             assert_eq!(cosine(&one, &other), None);
         }
     }

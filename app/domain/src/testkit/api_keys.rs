@@ -29,19 +29,39 @@ pub struct KeyStores {
 
 fn key(n: i64, user: &str) -> ApiKey {
     let (key_id, user_id) = (format!("{n:016}"), user.to_owned());
-    ApiKey { key_id, user_id, name: None, is_admin: false, created_at: at(n), expires_at: None, revoked_at: None }
+    ApiKey {
+        key_id,
+        user_id,
+        name: None,
+        is_admin: false,
+        created_at: at(n),
+        expires_at: None,
+        revoked_at: None,
+    }
 }
 
 async fn create(stores: &KeyStores, key: ApiKey) {
-    stores.keys.create(key, KeyHash("h".to_owned())).await.expect("written");
+    stores
+        .keys
+        .create(key, KeyHash("h".to_owned()))
+        .await
+        .expect("written");
 }
 
 /// Every field.
 pub async fn a_key_is_there_as_it_was_made(open: impl AsyncFn() -> KeyStores) {
     let stores = open().await;
-    let full = ApiKey { name: Some("ci ü".to_owned()), is_admin: true, expires_at: Some(at(9)), ..key(1, "ann") };
+    let full = ApiKey {
+        name: Some("ci ü".to_owned()),
+        is_admin: true,
+        expires_at: Some(at(9)),
+        ..key(1, "ann")
+    };
     create(&stores, full.clone()).await;
-    assert_eq!(stores.keys.find(&full.key_id).await, Ok(Some((full, KeyHash("h".to_owned())))));
+    assert_eq!(
+        stores.keys.find(&full.key_id).await,
+        Ok(Some((full, KeyHash("h".to_owned()))))
+    );
     assert_eq!(stores.keys.find("0").await, Ok(None));
 }
 
@@ -51,7 +71,10 @@ pub async fn keys_are_listed_as_they_were_made(open: impl AsyncFn() -> KeyStores
     for (n, user) in [(2, "ann"), (1, "bob"), (3, "ann")] {
         create(&stores, key(n, user)).await;
     }
-    assert_eq!(stores.keys.list(Some("ann")).await, Ok(vec![key(2, "ann"), key(3, "ann")]));
+    assert_eq!(
+        stores.keys.list(Some("ann")).await,
+        Ok(vec![key(2, "ann"), key(3, "ann")])
+    );
     assert_eq!(stores.keys.list(None).await.map(|keys| keys.len()), Ok(3));
     assert_eq!(stores.keys.list(Some("eve")).await, Ok(vec![]));
 }
@@ -62,7 +85,16 @@ pub async fn a_key_is_taken_back_once(open: impl AsyncFn() -> KeyStores) {
     create(&stores, key(1, "ann")).await;
     assert_eq!(stores.keys.revoke("0", at(5)).await, Ok(false));
     for n in [5, 6] {
-        assert_eq!(stores.keys.revoke(&key(1, "ann").key_id, at(n)).await, Ok(true));
+        assert_eq!(
+            stores.keys.revoke(&key(1, "ann").key_id, at(n)).await,
+            Ok(true)
+        );
     }
-    assert_eq!(stores.keys.list(None).await, Ok(vec![ApiKey { revoked_at: Some(at(5)), ..key(1, "ann") }]));
+    assert_eq!(
+        stores.keys.list(None).await,
+        Ok(vec![ApiKey {
+            revoked_at: Some(at(5)),
+            ..key(1, "ann")
+        }])
+    );
 }

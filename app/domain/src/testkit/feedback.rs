@@ -26,8 +26,17 @@ macro_rules! feedback_store_suite {
 
 /// A finished run of [`USER`].
 async fn finished(stores: &ThreadStores, id: &str, on: &str) {
-    let record = stores.runs.create.admit(new_run(id, on)).await.expect("admitted").run;
-    let end = RunCommit { end: Some(end_in(RunStatus::Error)), ..commit_of(&record) };
+    let record = stores
+        .runs
+        .create
+        .admit(new_run(id, on))
+        .await
+        .expect("admitted")
+        .run;
+    let end = RunCommit {
+        end: Some(end_in(RunStatus::Error)),
+        ..commit_of(&record)
+    };
     stores.runs.commit.commit(end).await.expect("ended");
 }
 
@@ -45,11 +54,20 @@ fn thumbs(id: &str, on: &str, of: &str, rating: Rating) -> Feedback {
 }
 
 async fn put(stores: &ThreadStores, feedback: Feedback) -> Feedback {
-    stores.feedback.put(feedback).await.expect("written").expect("the run is there")
+    stores
+        .feedback
+        .put(feedback)
+        .await
+        .expect("written")
+        .expect("the run is there")
 }
 
 async fn all(stores: &ThreadStores, on: &str) -> Vec<Feedback> {
-    stores.feedback.list(&thread(on), None, &Owner::None).await.expect("read")
+    stores
+        .feedback
+        .list(&thread(on), None, &Owner::None)
+        .await
+        .expect("read")
 }
 
 /// Per run and per thread, oldest first.
@@ -58,13 +76,25 @@ pub async fn feedback_is_there_as_it_was_given(open: impl AsyncFn() -> ThreadSto
     for id in ["r1", "r2"] {
         finished(&stores, id, "t1").await;
     }
-    let later = Feedback { created_at: at(8), ..thumbs("f1", "t1", "r1", Rating::Up) };
-    let full =
-        Feedback { message_id: Some("m1".to_owned()), comment: Some("why 😀".to_owned()), ..thumbs("f2", "t1", "r2", Rating::Down) };
+    let later = Feedback {
+        created_at: at(8),
+        ..thumbs("f1", "t1", "r1", Rating::Up)
+    };
+    let full = Feedback {
+        message_id: Some("m1".to_owned()),
+        comment: Some("why 😀".to_owned()),
+        ..thumbs("f2", "t1", "r2", Rating::Down)
+    };
     assert_eq!(put(&stores, later.clone()).await, later);
     assert_eq!(put(&stores, full.clone()).await, full);
     assert_eq!(all(&stores, "t1").await, [full.clone(), later]);
-    assert_eq!(stores.feedback.list(&thread("t1"), Some(&run("r2")), &ann()).await, Ok(vec![full]));
+    assert_eq!(
+        stores
+            .feedback
+            .list(&thread("t1"), Some(&run("r2")), &ann())
+            .await,
+        Ok(vec![full])
+    );
     assert_eq!(all(&stores, "t2").await, []);
 }
 
@@ -72,9 +102,23 @@ pub async fn feedback_is_there_as_it_was_given(open: impl AsyncFn() -> ThreadSto
 pub async fn thinking_again_replaces_and_keeps_the_id(open: impl AsyncFn() -> ThreadStores) {
     let stores = open().await;
     finished(&stores, "r1", "t1").await;
-    put(&stores, Feedback { comment: Some("fine".to_owned()), ..thumbs("f1", "t1", "r1", Rating::Up) }).await;
-    let again = Feedback { message_id: Some("m1".to_owned()), created_at: at(9), ..thumbs("f2", "t1", "r1", Rating::Down) };
-    let expected = Feedback { feedback_id: "f1".to_owned(), ..again.clone() };
+    put(
+        &stores,
+        Feedback {
+            comment: Some("fine".to_owned()),
+            ..thumbs("f1", "t1", "r1", Rating::Up)
+        },
+    )
+    .await;
+    let again = Feedback {
+        message_id: Some("m1".to_owned()),
+        created_at: at(9),
+        ..thumbs("f2", "t1", "r1", Rating::Down)
+    };
+    let expected = Feedback {
+        feedback_id: "f1".to_owned(),
+        ..again.clone()
+    };
     assert_eq!(put(&stores, again).await, expected);
     assert_eq!(all(&stores, "t1").await, [expected]);
 }
@@ -86,27 +130,56 @@ pub async fn users_who_think_at_once_have_one_row_each(open: impl AsyncFn() -> T
     let written = at_once((0..20).map(|n| {
         let stores = stores.clone();
         let user_id = ["ann", "bob"][n % 2].to_owned();
-        async move { put(&stores, Feedback { user_id, ..thumbs(&format!("f{n}"), "t1", "r1", Rating::Up) }).await }
+        async move {
+            put(
+                &stores,
+                Feedback {
+                    user_id,
+                    ..thumbs(&format!("f{n}"), "t1", "r1", Rating::Up)
+                },
+            )
+            .await
+        }
     }))
     .await;
     let kept = all(&stores, "t1").await;
     assert_eq!(kept.len(), 2);
-    assert!(written.iter().all(|row| kept.iter().any(|kept| (&kept.feedback_id, &kept.user_id) == (&row.feedback_id, &row.user_id))));
+    assert!(written.iter().all(|row| {
+        kept.iter()
+            .any(|kept| (&kept.feedback_id, &kept.user_id) == (&row.feedback_id, &row.user_id))
+    }));
 }
 
 /// Not read and not removed; without an actor nothing is asked.
-pub async fn another_users_feedback_is_as_if_it_did_not_exist(open: impl AsyncFn() -> ThreadStores) {
+pub async fn another_users_feedback_is_as_if_it_did_not_exist(
+    open: impl AsyncFn() -> ThreadStores,
+) {
     let stores = open().await;
     finished(&stores, "r1", "t1").await;
     let mine = put(&stores, thumbs("f1", "t1", "r1", Rating::Up)).await;
     let (on, of) = (thread("t1"), run("r1"));
     assert_eq!(stores.feedback.list(&on, None, &bob()).await, Ok(vec![]));
-    assert_eq!(stores.feedback.delete(&on, &of, None, &bob()).await, Ok(false));
-    assert_eq!(stores.feedback.list(&on, None, &Owner::Auto).await, Err(StoreError::NoActor(NoActor)));
-    assert_eq!(stores.feedback.delete(&on, &of, Some("f2"), &ann()).await, Ok(false));
+    assert_eq!(
+        stores.feedback.delete(&on, &of, None, &bob()).await,
+        Ok(false)
+    );
+    assert_eq!(
+        stores.feedback.list(&on, None, &Owner::Auto).await,
+        Err(StoreError::NoActor(NoActor))
+    );
+    assert_eq!(
+        stores.feedback.delete(&on, &of, Some("f2"), &ann()).await,
+        Ok(false)
+    );
     assert_eq!(all(&stores, "t1").await, [mine]);
-    assert_eq!(stores.feedback.delete(&on, &of, Some("f1"), &ann()).await, Ok(true));
-    assert_eq!(stores.feedback.delete(&on, &of, None, &ann()).await, Ok(false));
+    assert_eq!(
+        stores.feedback.delete(&on, &of, Some("f1"), &ann()).await,
+        Ok(true)
+    );
+    assert_eq!(
+        stores.feedback.delete(&on, &of, None, &ann()).await,
+        Ok(false)
+    );
 }
 
 /// Neither does one of another thread.
@@ -114,7 +187,10 @@ pub async fn a_run_that_does_not_exist_gets_no_feedback(open: impl AsyncFn() -> 
     let stores = open().await;
     finished(&stores, "r1", "t1").await;
     for (on, of) in [("t1", "r2"), ("t2", "r1")] {
-        assert_eq!(stores.feedback.put(thumbs("f1", on, of, Rating::Up)).await, Ok(None));
+        assert_eq!(
+            stores.feedback.put(thumbs("f1", on, of, Rating::Up)).await,
+            Ok(None)
+        );
         assert_eq!(all(&stores, on).await, []);
     }
 }
@@ -126,9 +202,21 @@ pub async fn feedback_goes_with_its_run_and_its_thread(open: impl AsyncFn() -> T
         finished(&stores, id, on).await;
         put(&stores, thumbs(&format!("of-{id}"), on, id, Rating::Up)).await;
     }
-    let ids = async |on| all(&stores, on).await.into_iter().map(|row| row.feedback_id).collect::<Vec<_>>();
+    let ids = async |on| {
+        all(&stores, on)
+            .await
+            .into_iter()
+            .map(|row| row.feedback_id)
+            .collect::<Vec<_>>()
+    };
     assert_eq!(stores.runs.delete.delete(&run("r1")).await, Ok(true));
     assert_eq!(ids("t1").await, ["of-r2"]);
-    assert_eq!(stores.threads.delete(&thread("t1"), &ann()).await, Ok(Deleted::Done));
-    assert_eq!((ids("t1").await, ids("t2").await), (vec![], vec!["of-r3".to_owned()]));
+    assert_eq!(
+        stores.threads.delete(&thread("t1"), &ann()).await,
+        Ok(Deleted::Done)
+    );
+    assert_eq!(
+        (ids("t1").await, ids("t2").await),
+        (vec![], vec!["of-r3".to_owned()])
+    );
 }

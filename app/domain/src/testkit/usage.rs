@@ -5,7 +5,10 @@ use std::sync::Arc;
 use chrono::TimeDelta;
 use harness::messages::UsageMetadata;
 use harness::runtime::actor_context::Owner;
-use harness::runtime::runs::store::{AsideCost, NewRun, RunCommit, RunCommitStore, RunCreateStore, RunDeleteStore, RunEnd, RunListQuery};
+use harness::runtime::runs::store::{
+    AsideCost, NewRun, RunCommit, RunCommitStore, RunCreateStore, RunDeleteStore, RunEnd,
+    RunListQuery,
+};
 use harness::runtime::runs::{RunCompletionData, RunStatus};
 use harness::testkit::{Keep, USER, at, commit_of, end_in, new_run, object, run, thread};
 use serde_json::json;
@@ -58,27 +61,62 @@ impl UsageStores {
             first_human_message: Some("a \u{0} in it".to_owned()),
             ..RunCompletionData::default()
         };
-        let end = RunCommit { end: Some(RunEnd { completion, ..end_in(status) }), ..commit_of(&made) };
+        let end = RunCommit {
+            end: Some(RunEnd {
+                completion,
+                ..end_in(status)
+            }),
+            ..commit_of(&made)
+        };
         self.commit.commit(end).await.expect("ended");
     }
 
     async fn spent(&self, owner: &Owner) -> Vec<(String, u64, [u64; 4])> {
-        self.usage.spent(owner).await.expect("read").iter().map(counted).collect()
+        self.usage
+            .spent(owner)
+            .await
+            .expect("read")
+            .iter()
+            .map(counted)
+            .collect()
     }
 }
 
 fn counted(spent: &Spent) -> (String, u64, [u64; 4]) {
     let usage = &spent.usage;
-    (spent.model.clone(), spent.runs, [usage.input_tokens, usage.output_tokens, usage.total(), usage.cache_read()])
+    (
+        spent.model.clone(),
+        spent.runs,
+        [
+            usage.input_tokens,
+            usage.output_tokens,
+            usage.total(),
+            usage.cache_read(),
+        ],
+    )
 }
 
 fn aside(id: &str, user: &str, model: &str, seconds: i64) -> AsideCost {
-    let usage = UsageMetadata { input_tokens: 3, output_tokens: 4, total_tokens: 7, ..UsageMetadata::default() };
-    AsideCost { id: id.to_owned(), user_id: Some(user.to_owned()), model: model.to_owned(), usage, created_at: at(seconds) }
+    let usage = UsageMetadata {
+        input_tokens: 3,
+        output_tokens: 4,
+        total_tokens: 7,
+        ..UsageMetadata::default()
+    };
+    AsideCost {
+        id: id.to_owned(),
+        user_id: Some(user.to_owned()),
+        model: model.to_owned(),
+        usage,
+        created_at: at(seconds),
+    }
 }
 
 fn of_bob(id: &str, on: &str) -> NewRun {
-    NewRun { user_id: Some("bob".to_owned()), ..new_run(id, on) }
+    NewRun {
+        user_id: Some("bob".to_owned()),
+        ..new_run(id, on)
+    }
 }
 
 /// Each user's apart; a waiting one is at work, one that somebody stopped has not failed.
@@ -88,23 +126,68 @@ pub async fn runs_are_counted_by_how_they_stand(open: impl AsyncFn() -> UsageSto
     for (id, status) in [("r1", RunStatus::Error), ("r2", RunStatus::Interrupted)] {
         stores.ended(new_run(id, id), status, "a", [1, 1, 0]).await;
     }
-    stores.create.admit(new_run("r3", "r3")).await.expect("admitted");
-    stores.create.admit(of_bob("r4", "r4")).await.expect("admitted");
-    assert_eq!(stores.usage.counts(&ann()).await, Ok(RunCounts { all: 3, active: 1, failed: 1 }));
-    assert_eq!(stores.usage.counts(&Owner::None).await, Ok(RunCounts { all: 4, active: 2, failed: 1 }));
+    stores
+        .create
+        .admit(new_run("r3", "r3"))
+        .await
+        .expect("admitted");
+    stores
+        .create
+        .admit(of_bob("r4", "r4"))
+        .await
+        .expect("admitted");
+    assert_eq!(
+        stores.usage.counts(&ann()).await,
+        Ok(RunCounts {
+            all: 3,
+            active: 1,
+            failed: 1
+        })
+    );
+    assert_eq!(
+        stores.usage.counts(&Owner::None).await,
+        Ok(RunCounts {
+            all: 4,
+            active: 2,
+            failed: 1
+        })
+    );
 }
 
 /// An aside is booked once by its id, and counts no run.
 pub async fn each_model_has_what_runs_and_asides_spent_on_it(open: impl AsyncFn() -> UsageStores) {
     let stores = open().await;
-    stores.ended(new_run("r1", "t1"), RunStatus::Error, "b", [10, 5, 4]).await;
-    stores.ended(new_run("r2", "t1"), RunStatus::Error, "b", [1, 1, 0]).await;
-    stores.ended(of_bob("r3", "t3"), RunStatus::Error, "b", [100, 100, 0]).await;
+    stores
+        .ended(new_run("r1", "t1"), RunStatus::Error, "b", [10, 5, 4])
+        .await;
+    stores
+        .ended(new_run("r2", "t1"), RunStatus::Error, "b", [1, 1, 0])
+        .await;
+    stores
+        .ended(of_bob("r3", "t3"), RunStatus::Error, "b", [100, 100, 0])
+        .await;
     for _ in 0..2 {
-        stores.usage.book(vec![aside("x", USER, "a", 0), aside("y", USER, "b", 0), aside("z", "bob", "b", 0)]).await.expect("booked");
+        stores
+            .usage
+            .book(vec![
+                aside("x", USER, "a", 0),
+                aside("y", USER, "b", 0),
+                aside("z", "bob", "b", 0),
+            ])
+            .await
+            .expect("booked");
     }
-    assert_eq!(stores.spent(&ann()).await, [("a".to_owned(), 0, [3, 4, 7, 0]), ("b".to_owned(), 2, [14, 10, 24, 4])]);
-    assert_eq!(stores.spent(&bob()).await, [("b".to_owned(), 1, [103, 104, 207, 0])]);
+    assert_eq!(
+        stores.spent(&ann()).await,
+        [
+            ("a".to_owned(), 0, [3, 4, 7, 0]),
+            ("b".to_owned(), 2, [14, 10, 24, 4])
+        ]
+    );
+    assert_eq!(
+        stores.spent(&bob()).await,
+        [("b".to_owned(), 1, [103, 104, 207, 0])]
+    );
 }
 
 /// [`at`] begins at 22:13:20 UTC.
@@ -113,19 +196,54 @@ pub async fn days_begin_by_the_clock_that_is_asked_for(open: impl AsyncFn() -> U
     // The last one is to begin when nobody looks yet.
     for (id, hours) in [("r1", 0), ("r2", 2), ("r3", -48), ("r4", 48)] {
         let created_at = at(0) + TimeDelta::hours(hours);
-        stores.ended(NewRun { created_at, at: created_at, ..new_run(id, id) }, RunStatus::Error, "a", [1, 2, 0]).await;
+        stores
+            .ended(
+                NewRun {
+                    created_at,
+                    at: created_at,
+                    ..new_run(id, id)
+                },
+                RunStatus::Error,
+                "a",
+                [1, 2, 0],
+            )
+            .await;
     }
-    stores.usage.book(vec![aside("x", USER, "a", 0)]).await.expect("booked");
+    stores
+        .usage
+        .book(vec![aside("x", USER, "a", 0)])
+        .await
+        .expect("booked");
     let look = async |ahead: TimeDelta| {
         let window = Window::of_days(2, at(0) + TimeDelta::hours(3), ahead);
         let days = stores.usage.days(&window, &ann()).await.expect("read");
-        let day =
-            |day: &crate::usage::Day| (day.date.to_string(), day.runs, day.spent.iter().map(|spent| spent.usage.total()).sum::<u64>());
+        let day = |day: &crate::usage::Day| {
+            (
+                day.date.to_string(),
+                day.runs,
+                day.spent
+                    .iter()
+                    .map(|spent| spent.usage.total())
+                    .sum::<u64>(),
+            )
+        };
         days.iter().map(day).collect::<Vec<_>>()
     };
-    assert_eq!(look(TimeDelta::zero()).await, [("2023-11-14".to_owned(), 1, 10), ("2023-11-15".to_owned(), 1, 3)]);
-    assert_eq!(look(TimeDelta::hours(2)).await, [("2023-11-15".to_owned(), 2, 13)]);
-    assert_eq!(look(TimeDelta::hours(-4)).await, [("2023-11-14".to_owned(), 2, 13)]);
+    assert_eq!(
+        look(TimeDelta::zero()).await,
+        [
+            ("2023-11-14".to_owned(), 1, 10),
+            ("2023-11-15".to_owned(), 1, 3)
+        ]
+    );
+    assert_eq!(
+        look(TimeDelta::hours(2)).await,
+        [("2023-11-15".to_owned(), 2, 13)]
+    );
+    assert_eq!(
+        look(TimeDelta::hours(-4)).await,
+        [("2023-11-14".to_owned(), 2, 13)]
+    );
 }
 
 /// Newest first.
@@ -133,42 +251,137 @@ pub async fn a_page_of_runs_goes_over_all_threads(open: impl AsyncFn() -> UsageS
     let stores = open().await;
     for n in 0..4 {
         let name = format!("r{n}");
-        stores.ended(NewRun { created_at: at(n), at: at(n), ..new_run(&name, &name) }, RunStatus::Error, "a", [1, 1, 0]).await;
+        stores
+            .ended(
+                NewRun {
+                    created_at: at(n),
+                    at: at(n),
+                    ..new_run(&name, &name)
+                },
+                RunStatus::Error,
+                "a",
+                [1, 1, 0],
+            )
+            .await;
     }
-    stores.create.admit(NewRun { created_at: at(9), at: at(9), ..new_run("r9", "t9") }).await.expect("admitted");
+    stores
+        .create
+        .admit(NewRun {
+            created_at: at(9),
+            at: at(9),
+            ..new_run("r9", "t9")
+        })
+        .await
+        .expect("admitted");
     let page = async |query: RunListQuery, owner: Owner| {
         let runs = stores.usage.runs(&query, &owner).await.expect("read");
-        runs.iter().map(|run| run.run_id.to_string()).collect::<Vec<_>>()
+        runs.iter()
+            .map(|run| run.run_id.to_string())
+            .collect::<Vec<_>>()
     };
-    let all = RunListQuery { limit: 9, offset: 0, status: None };
+    let all = RunListQuery {
+        limit: 9,
+        offset: 0,
+        status: None,
+    };
     assert_eq!(page(all, ann()).await, ["r9", "r3", "r2", "r1", "r0"]);
-    assert_eq!(page(RunListQuery { limit: 2, offset: 1, status: None }, ann()).await, ["r3", "r2"]);
-    assert_eq!(page(RunListQuery { limit: 9, offset: 0, status: Some(RunStatus::Pending) }, ann()).await, ["r9"]);
-    assert_eq!(page(RunListQuery { limit: 9, offset: 0, status: Some(RunStatus::Error) }, bob()).await, [""; 0]);
+    assert_eq!(
+        page(
+            RunListQuery {
+                limit: 2,
+                offset: 1,
+                status: None
+            },
+            ann()
+        )
+        .await,
+        ["r3", "r2"]
+    );
+    assert_eq!(
+        page(
+            RunListQuery {
+                limit: 9,
+                offset: 0,
+                status: Some(RunStatus::Pending)
+            },
+            ann()
+        )
+        .await,
+        ["r9"]
+    );
+    assert_eq!(
+        page(
+            RunListQuery {
+                limit: 9,
+                offset: 0,
+                status: Some(RunStatus::Error)
+            },
+            bob()
+        )
+        .await,
+        [""; 0]
+    );
 }
 
 /// An aside has no thread to go with.
 pub async fn what_a_deleted_thread_spent_goes_with_it(open: impl AsyncFn() -> UsageStores) {
     let stores = open().await;
     for (id, on) in [("r1", "t1"), ("r2", "t1"), ("r3", "t2")] {
-        stores.ended(new_run(id, on), RunStatus::Error, "a", [1, 1, 0]).await;
+        stores
+            .ended(new_run(id, on), RunStatus::Error, "a", [1, 1, 0])
+            .await;
     }
-    stores.usage.book(vec![aside("x", USER, "a", 0)]).await.expect("booked");
+    stores
+        .usage
+        .book(vec![aside("x", USER, "a", 0)])
+        .await
+        .expect("booked");
     assert!(stores.delete.delete(&run("r1")).await.expect("deleted"));
-    assert_eq!(stores.spent(&ann()).await, [("a".to_owned(), 2, [5, 6, 11, 0])]);
-    stores.delete.delete_thread(&thread("t1")).await.expect("deleted");
-    stores.delete.delete_thread(&thread("t2")).await.expect("deleted");
-    assert_eq!(stores.spent(&ann()).await, [("a".to_owned(), 0, [3, 4, 7, 0])]);
+    assert_eq!(
+        stores.spent(&ann()).await,
+        [("a".to_owned(), 2, [5, 6, 11, 0])]
+    );
+    stores
+        .delete
+        .delete_thread(&thread("t1"))
+        .await
+        .expect("deleted");
+    stores
+        .delete
+        .delete_thread(&thread("t2"))
+        .await
+        .expect("deleted");
+    assert_eq!(
+        stores.spent(&ann()).await,
+        [("a".to_owned(), 0, [3, 4, 7, 0])]
+    );
 }
 
 /// A provider may say anything.
 pub async fn a_count_that_nobody_can_mean_hides_no_other(open: impl AsyncFn() -> UsageStores) {
     let stores = open().await;
     for id in ["r1", "r2", "r3"] {
-        stores.ended(new_run(id, id), RunStatus::Error, "wild", [u64::MAX, u64::MAX, u64::MAX]).await;
+        stores
+            .ended(
+                new_run(id, id),
+                RunStatus::Error,
+                "wild",
+                [u64::MAX, u64::MAX, u64::MAX],
+            )
+            .await;
     }
-    stores.ended(new_run("r4", "r4"), RunStatus::Error, "tame \u{0}", [1, 1, 0]).await;
+    stores
+        .ended(
+            new_run("r4", "r4"),
+            RunStatus::Error,
+            "tame \u{0}",
+            [1, 1, 0],
+        )
+        .await;
     let spent = stores.spent(&ann()).await;
-    assert_eq!(spent.iter().map(|(_, runs, _)| *runs).collect::<Vec<_>>(), [1, 3]);
+    assert_eq!(
+        spent.iter().map(|(_, runs, _)| *runs).collect::<Vec<_>>(),
+        [1, 3]
+    );
     assert_eq!(spent[0].2, [1, 1, 2, 0]);
 }

@@ -18,7 +18,11 @@ pub struct Fields {
 impl Fields {
     /// Begins to read `map`, which came as `source` (`body`, `query`).
     pub fn new(source: &'static str, map: Map<String, Value>) -> Self {
-        Self { source, map, issues: Vec::new() }
+        Self {
+            source,
+            map,
+            issues: Vec::new(),
+        }
     }
 
     /// The object as it came.
@@ -40,7 +44,8 @@ impl Fields {
     pub fn refuse_nulls(&mut self, keys: &[&str]) {
         for key in keys {
             if self.map.get(*key).is_some_and(Value::is_null) {
-                let _none: Option<()> = self.refuse("type", key, "Input should not be null", &Value::Null);
+                let _none: Option<()> =
+                    self.refuse("type", key, "Input should not be null", &Value::Null);
             }
         }
     }
@@ -76,16 +81,31 @@ impl Fields {
         let value = self.value(key)?.clone();
         match value {
             Value::Object(map) => Some(map),
-            other => self.refuse("dict_type", key, "Input should be a valid dictionary", &other),
+            other => self.refuse(
+                "dict_type",
+                key,
+                "Input should be a valid dictionary",
+                &other,
+            ),
         }
     }
 
     /// A list of texts.
     pub fn texts(&mut self, key: &str) -> Option<Vec<String>> {
         let value = self.value(key)?.clone();
-        let texts = value.as_array().and_then(|items| items.iter().map(|item| item.as_str().map(str::to_owned)).collect());
+        let texts = value.as_array().and_then(|items| {
+            items
+                .iter()
+                .map(|item| item.as_str().map(str::to_owned))
+                .collect()
+        });
         if texts.is_none() {
-            return self.refuse("list_type", key, "Input should be a valid list of strings", &value);
+            return self.refuse(
+                "list_type",
+                key,
+                "Input should be a valid list of strings",
+                &value,
+            );
         }
         texts
     }
@@ -95,7 +115,12 @@ impl Fields {
         let names = self.texts(key)?;
         match names.iter().find(|name| !words.contains(&name.as_str())) {
             None => Some(names),
-            Some(unknown) => self.refuse("literal_error", key, format!("Input should be one of {words:?}"), &unknown.as_str().into()),
+            Some(unknown) => self.refuse(
+                "literal_error",
+                key,
+                format!("Input should be one of {words:?}"),
+                &unknown.as_str().into(),
+            ),
         }
     }
 
@@ -115,21 +140,43 @@ impl Fields {
     /// One of some words.
     pub fn word<T: Copy>(&mut self, key: &str, words: &[(&str, T)]) -> Option<T> {
         let value = self.value(key)?.clone();
-        let known = value.as_str().and_then(|text| words.iter().find(|(word, _)| *word == text));
+        let known = value
+            .as_str()
+            .and_then(|text| words.iter().find(|(word, _)| *word == text));
         if let Some((_, meaning)) = known {
             return Some(*meaning);
         }
-        let expected = words.iter().map(|(word, _)| format!("'{word}'")).collect::<Vec<_>>().join(" or ");
+        let expected = words
+            .iter()
+            .map(|(word, _)| format!("'{word}'"))
+            .collect::<Vec<_>>()
+            .join(" or ");
         self.issues.push(
-            Issue::new("literal_error", vec![self.source.into(), key.into()], format!("Input should be {expected}"), &value)
-                .ctx(json!({ "expected": expected })),
+            Issue::new(
+                "literal_error",
+                vec![self.source.into(), key.into()],
+                format!("Input should be {expected}"),
+                &value,
+            )
+            .ctx(json!({ "expected": expected })),
         );
         None
     }
 
     /// Remembers that a field is wrong. Always `None`, to be returned as the field's value.
-    pub fn refuse<T>(&mut self, kind: &'static str, key: &str, msg: impl Into<String>, input: &Value) -> Option<T> {
-        self.issues.push(Issue::new(kind, vec![self.source.into(), key.into()], msg, input));
+    pub fn refuse<T>(
+        &mut self,
+        kind: &'static str,
+        key: &str,
+        msg: impl Into<String>,
+        input: &Value,
+    ) -> Option<T> {
+        self.issues.push(Issue::new(
+            kind,
+            vec![self.source.into(), key.into()],
+            msg,
+            input,
+        ));
         None
     }
 
@@ -141,12 +188,21 @@ impl Fields {
     /// Remembers that a required field is absent.
     pub fn missing(&mut self, key: &str) {
         let input = Value::Object(self.map.clone());
-        self.issues.push(Issue::new("missing", vec![self.source.into(), key.into()], format!("Field required: {key}"), &input));
+        self.issues.push(Issue::new(
+            "missing",
+            vec![self.source.into(), key.into()],
+            format!("Field required: {key}"),
+            &input,
+        ));
     }
 
     /// Everything read so far was fine, or all that was not.
     pub fn check(&mut self) -> Result<(), ApiError> {
-        if self.issues.is_empty() { Ok(()) } else { Err(ApiError::Invalid(std::mem::take(&mut self.issues))) }
+        if self.issues.is_empty() {
+            Ok(())
+        } else {
+            Err(ApiError::Invalid(std::mem::take(&mut self.issues)))
+        }
     }
 
     /// As [`Fields::check`], at the end of reading.
@@ -157,19 +213,40 @@ impl Fields {
 
 /// The issue of a value that is not a whole number within `range`.
 pub(crate) fn number_issue(loc: Vec<Value>, value: &Value, range: RangeInclusive<u64>) -> Issue {
-    match value.as_i64().map(i128::from).or_else(|| value.as_u64().map(i128::from)) {
+    match value
+        .as_i64()
+        .map(i128::from)
+        .or_else(|| value.as_u64().map(i128::from))
+    {
         Some(number) => range_issue(loc, number, range, value),
         None => Issue::new("int_type", loc, "Input should be a valid integer", value),
     }
 }
 
 /// The issue of a whole number outside of `range`, which came as `input`.
-pub(super) fn range_issue(loc: Vec<Value>, number: i128, range: RangeInclusive<u64>, input: &Value) -> Issue {
+pub(super) fn range_issue(
+    loc: Vec<Value>,
+    number: i128,
+    range: RangeInclusive<u64>,
+    input: &Value,
+) -> Issue {
     let (low, high) = (*range.start(), *range.end());
     if number < i128::from(low) {
-        Issue::new("greater_than_equal", loc, format!("Input should be greater than or equal to {low}"), input).ctx(json!({ "ge": low }))
+        Issue::new(
+            "greater_than_equal",
+            loc,
+            format!("Input should be greater than or equal to {low}"),
+            input,
+        )
+        .ctx(json!({ "ge": low }))
     } else {
-        Issue::new("less_than_equal", loc, format!("Input should be less than or equal to {high}"), input).ctx(json!({ "le": high }))
+        Issue::new(
+            "less_than_equal",
+            loc,
+            format!("Input should be less than or equal to {high}"),
+            input,
+        )
+        .ctx(json!({ "le": high }))
     }
 }
 
@@ -197,9 +274,20 @@ mod tests {
         assert_eq!(body.word("w", &[("p", 1), ("q", 2)]), None);
         assert_eq!(body.texts("l"), None);
         assert_eq!(body.object("o"), None);
-        let Err(ApiError::Invalid(issues)) = body.finish() else { panic!("expected issues") };
+        let Err(ApiError::Invalid(issues)) = body.finish() else {
+            panic!("expected issues")
+        };
         let kinds: Vec<_> = issues.iter().map(|issue| issue.kind).collect();
-        assert_eq!(kinds, ["string_type", "greater_than_equal", "literal_error", "list_type", "dict_type"]);
+        assert_eq!(
+            kinds,
+            [
+                "string_type",
+                "greater_than_equal",
+                "literal_error",
+                "list_type",
+                "dict_type"
+            ]
+        );
         assert_eq!(issues[1].ctx, Some(json!({ "ge": 1 })));
     }
 }

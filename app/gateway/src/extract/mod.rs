@@ -35,8 +35,15 @@ pub const ID_PATTERN: &str = "^[A-Za-z0-9_-]{1,64}$";
 impl FromRequestParts<Arc<GatewayState>> for Dialect {
     type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, _state: &Arc<GatewayState>) -> Result<Self, ApiError> {
-        parts.extensions.get::<Self>().copied().ok_or_else(|| ApiError::Internal("the route was mounted without a dialect".to_owned()))
+    async fn from_request_parts(
+        parts: &mut Parts,
+        _state: &Arc<GatewayState>,
+    ) -> Result<Self, ApiError> {
+        parts
+            .extensions
+            .get::<Self>()
+            .copied()
+            .ok_or_else(|| ApiError::Internal("the route was mounted without a dialect".to_owned()))
     }
 }
 
@@ -57,7 +64,12 @@ fn object(value: Value) -> Result<Map<String, Value>, ApiError> {
         Value::Object(map) => Ok(map),
         other => {
             let message = "Input should be a valid dictionary or object to extract fields from";
-            Err(ApiError::issue(Issue::new("model_attributes_type", vec!["body".into()], message, &other)))
+            Err(ApiError::issue(Issue::new(
+                "model_attributes_type",
+                vec!["body".into()],
+                message,
+                &other,
+            )))
         }
     }
 }
@@ -66,11 +78,20 @@ impl FromRequest<Arc<GatewayState>> for Body {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, _state: &Arc<GatewayState>) -> Result<Self, ApiError> {
-        let platform = request.extensions().get::<Dialect>().copied().is_some_and(Dialect::is_platform);
+        let platform = request
+            .extensions()
+            .get::<Dialect>()
+            .copied()
+            .is_some_and(Dialect::is_platform);
         match read_json(request).await? {
             Some(value) => Ok(Self(Fields::new("body", object(value)?))),
             None if platform => Err(ApiError::InvalidJson("the body is empty".to_owned())),
-            None => Err(ApiError::issue(Issue::new("missing", vec!["body".into()], "Field required", &Value::Null))),
+            None => Err(ApiError::issue(Issue::new(
+                "missing",
+                vec!["body".into()],
+                "Field required",
+                &Value::Null,
+            ))),
         }
     }
 }
@@ -79,13 +100,26 @@ impl FromRequest<Arc<GatewayState>> for ListBody {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, _state: &Arc<GatewayState>) -> Result<Self, ApiError> {
-        let refused = |kind, message: &str, input: &Value| Err(ApiError::issue(Issue::new(kind, vec!["body".into()], message, input)));
+        let refused = |kind, message: &str, input: &Value| {
+            Err(ApiError::issue(Issue::new(
+                kind,
+                vec!["body".into()],
+                message,
+                input,
+            )))
+        };
         match read_json(request).await? {
-            Some(Value::Array(items)) if items.is_empty() => refused("too_short", "[] has less than 1 item", &json!([])),
-            Some(Value::Array(items)) if items.len() > BATCH_LIMIT => {
-                refused("too_long", &format!("List should have at most {BATCH_LIMIT} items"), &items.len().into())
+            Some(Value::Array(items)) if items.is_empty() => {
+                refused("too_short", "[] has less than 1 item", &json!([]))
             }
-            Some(Value::Array(items)) => Ok(Self(items.into_iter().map(object).collect::<Result<_, _>>()?)),
+            Some(Value::Array(items)) if items.len() > BATCH_LIMIT => refused(
+                "too_long",
+                &format!("List should have at most {BATCH_LIMIT} items"),
+                &items.len().into(),
+            ),
+            Some(Value::Array(items)) => Ok(Self(
+                items.into_iter().map(object).collect::<Result<_, _>>()?,
+            )),
             Some(other) => refused("list_type", "Input should be a valid list", &other),
             None => Err(ApiError::InvalidJson("the body is empty".to_owned())),
         }
@@ -96,7 +130,10 @@ impl FromRequest<Arc<GatewayState>> for OptionalBody {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, _state: &Arc<GatewayState>) -> Result<Self, ApiError> {
-        let value = read_json(request).await?.filter(|value| !value.is_null()).unwrap_or_else(|| json!({}));
+        let value = read_json(request)
+            .await?
+            .filter(|value| !value.is_null())
+            .unwrap_or_else(|| json!({}));
         Ok(Self(Fields::new("body", object(value)?)))
     }
 }
@@ -111,7 +148,10 @@ pub struct Ids {
 impl FromRequestParts<Arc<GatewayState>> for Ids {
     type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, state: &Arc<GatewayState>) -> Result<Self, ApiError> {
+    async fn from_request_parts(
+        parts: &mut Parts,
+        state: &Arc<GatewayState>,
+    ) -> Result<Self, ApiError> {
         let dialect = Dialect::from_request_parts(parts, state).await?;
         let Path(params) = Path::<HashMap<String, String>>::from_request_parts(parts, state)
             .await
@@ -123,7 +163,10 @@ impl FromRequestParts<Arc<GatewayState>> for Ids {
 impl Ids {
     /// A parameter as it came.
     pub fn text(&self, name: &str) -> &str {
-        self.params.get(name).map(String::as_str).unwrap_or_default()
+        self.params
+            .get(name)
+            .map(String::as_str)
+            .unwrap_or_default()
     }
 
     /// The thread.
@@ -140,28 +183,44 @@ impl Ids {
     pub fn checkpoint(&self) -> Result<CheckpointId, ApiError> {
         let text = self.text("checkpoint_id");
         if self.dialect.is_platform() && Uuid::parse_str(text).is_err() {
-            return Err(ApiError::Unprocessable("Invalid checkpoint ID: must be a UUID".to_owned()));
+            return Err(ApiError::Unprocessable(
+                "Invalid checkpoint ID: must be a UUID".to_owned(),
+            ));
         }
-        CheckpointId::parse(text).map_err(|_| ApiError::CheckpointNotFound(text.chars().take(80).collect()))
+        CheckpointId::parse(text)
+            .map_err(|_| ApiError::CheckpointNotFound(text.chars().take(80).collect()))
     }
 }
 
 /// A run id by the dialect's rule.
 pub fn parse_run_id(text: &str, dialect: Dialect) -> Result<RunId, ApiError> {
     if dialect.is_platform() && Uuid::parse_str(text).is_err() {
-        return Err(ApiError::Unprocessable("Invalid run ID: must be a UUID".to_owned()));
+        return Err(ApiError::Unprocessable(
+            "Invalid run ID: must be a UUID".to_owned(),
+        ));
     }
     RunId::parse(text).map_err(|_| ApiError::RunNotFound(text.chars().take(80).collect()))
 }
 
 /// A thread id by the dialect's rule: DeerFlow has an alphabet, the platform wants a UUID.
-pub fn parse_thread_id(text: &str, dialect: Dialect, source: &'static str) -> Result<ThreadId, ApiError> {
+pub fn parse_thread_id(
+    text: &str,
+    dialect: Dialect,
+    source: &'static str,
+) -> Result<ThreadId, ApiError> {
     if dialect.is_platform() && Uuid::parse_str(text).is_err() {
-        return Err(ApiError::Unprocessable("Invalid thread ID: must be a UUID".to_owned()));
+        return Err(ApiError::Unprocessable(
+            "Invalid thread ID: must be a UUID".to_owned(),
+        ));
     }
     ThreadId::parse(text).map_err(|_| {
         let message = format!("String should match pattern '{ID_PATTERN}'");
-        let issue = Issue::new("string_pattern_mismatch", vec![source.into(), "thread_id".into()], message, &text.into());
+        let issue = Issue::new(
+            "string_pattern_mismatch",
+            vec![source.into(), "thread_id".into()],
+            message,
+            &text.into(),
+        );
         ApiError::issue(issue.ctx(json!({ "pattern": ID_PATTERN })))
     })
 }

@@ -19,7 +19,10 @@ pub struct Query(Vec<(String, String)>);
 impl FromRequestParts<Arc<GatewayState>> for Query {
     type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, _state: &Arc<GatewayState>) -> Result<Self, ApiError> {
+    async fn from_request_parts(
+        parts: &mut Parts,
+        _state: &Arc<GatewayState>,
+    ) -> Result<Self, ApiError> {
         axum::extract::Query::try_from_uri(&parts.uri)
             .map(|axum::extract::Query(pairs)| Self(pairs))
             .map_err(|error| ApiError::BadRequest(format!("the query cannot be read: {error}")))
@@ -29,16 +32,30 @@ impl FromRequestParts<Arc<GatewayState>> for Query {
 impl Query {
     /// The last value of a parameter.
     pub fn get(&self, name: &str) -> Option<&str> {
-        self.0.iter().rev().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
+        self.0
+            .iter()
+            .rev()
+            .find(|(key, _)| key == name)
+            .map(|(_, value)| value.as_str())
     }
 
     /// A list in any of its spellings: repeated, comma-separated, or one JSON list.
     pub fn list(&self, name: &str) -> Vec<String> {
         let mut list = Vec::new();
-        for (_, value) in self.0.iter().filter(|(key, _)| key == name || key.strip_suffix("[]") == Some(name)) {
+        for (_, value) in self
+            .0
+            .iter()
+            .filter(|(key, _)| key == name || key.strip_suffix("[]") == Some(name))
+        {
             match serde_json::from_str::<Vec<String>>(value) {
                 Ok(words) => list.extend(words),
-                Err(_) => list.extend(value.split(',').map(str::trim).filter(|word| !word.is_empty()).map(str::to_owned)),
+                Err(_) => list.extend(
+                    value
+                        .split(',')
+                        .map(str::trim)
+                        .filter(|word| !word.is_empty())
+                        .map(str::to_owned),
+                ),
             }
         }
         list
@@ -46,25 +63,43 @@ impl Query {
 
     /// A whole number within `range`.
     pub fn number(&self, name: &str, range: RangeInclusive<u64>) -> Result<Option<u64>, ApiError> {
-        let Some(text) = self.get(name) else { return Ok(None) };
+        let Some(text) = self.get(name) else {
+            return Ok(None);
+        };
         let loc = || vec!["query".into(), name.into()];
-        let number = whole_number(text).ok_or_else(|| ApiError::issue(number_issue(loc(), &text.into(), range.clone())))?;
-        match u64::try_from(number).ok().filter(|number| range.contains(number)) {
+        let number = whole_number(text)
+            .ok_or_else(|| ApiError::issue(number_issue(loc(), &text.into(), range.clone())))?;
+        match u64::try_from(number)
+            .ok()
+            .filter(|number| range.contains(number))
+        {
             Some(number) => Ok(Some(number)),
-            None => Err(ApiError::issue(range_issue(loc(), number, range, &shown(number, text)))),
+            None => Err(ApiError::issue(range_issue(
+                loc(),
+                number,
+                range,
+                &shown(number, text),
+            ))),
         }
     }
 
     /// A whole number of at most `most`, above zero or below.
     pub fn signed(&self, name: &str, most: u64) -> Result<Option<i64>, ApiError> {
-        let Some(text) = self.get(name) else { return Ok(None) };
+        let Some(text) = self.get(name) else {
+            return Ok(None);
+        };
         let number = whole_number(text);
         match number.and_then(|number| i64::try_from(number).ok()) {
             Some(number) if number.unsigned_abs() <= most => Ok(Some(number)),
             _ => {
                 let loc = vec!["query".into(), name.into()];
                 let input = number.map_or_else(|| Value::from(text), |number| shown(number, text));
-                let issue = Issue::new("int_range", loc, format!("Input should be a valid integer from -{most} to {most}"), &input);
+                let issue = Issue::new(
+                    "int_range",
+                    loc,
+                    format!("Input should be a valid integer from -{most} to {most}"),
+                    &input,
+                );
                 Err(ApiError::issue(issue))
             }
         }
@@ -78,20 +113,36 @@ impl Query {
             Some("0" | "false" | "no" | "off") => Ok(Some(false)),
             Some(other) => {
                 let loc = vec!["query".into(), name.into()];
-                Err(ApiError::issue(Issue::new("bool_parsing", loc, "Input should be a valid boolean", &other.into())))
+                Err(ApiError::issue(Issue::new(
+                    "bool_parsing",
+                    loc,
+                    "Input should be a valid boolean",
+                    &other.into(),
+                )))
             }
         }
     }
 
     /// One of some words.
     pub fn word<T: Copy>(&self, name: &str, words: &[(&str, T)]) -> Result<Option<T>, ApiError> {
-        let Some(text) = self.get(name) else { return Ok(None) };
+        let Some(text) = self.get(name) else {
+            return Ok(None);
+        };
         match words.iter().find(|(word, _)| *word == text) {
             Some((_, meaning)) => Ok(Some(*meaning)),
             None => {
-                let expected = words.iter().map(|(word, _)| format!("'{word}'")).collect::<Vec<_>>().join(" or ");
+                let expected = words
+                    .iter()
+                    .map(|(word, _)| format!("'{word}'"))
+                    .collect::<Vec<_>>()
+                    .join(" or ");
                 let loc = vec!["query".into(), name.into()];
-                let issue = Issue::new("literal_error", loc, format!("Input should be {expected}"), &text.into());
+                let issue = Issue::new(
+                    "literal_error",
+                    loc,
+                    format!("Input should be {expected}"),
+                    &text.into(),
+                );
                 Err(ApiError::issue(issue.ctx(json!({ "expected": expected }))))
             }
         }
@@ -130,7 +181,12 @@ mod tests {
 
     #[test]
     fn a_list_comes_repeated_as_json_or_with_commas() {
-        for text in ["m=a&m=b", "m=a,b", "m=%5B%22a%22%2C%22b%22%5D", "m[]=a&m[]=b"] {
+        for text in [
+            "m=a&m=b",
+            "m=a,b",
+            "m=%5B%22a%22%2C%22b%22%5D",
+            "m[]=a&m[]=b",
+        ] {
             assert_eq!(query(text).list("m"), ["a", "b"], "{text}");
         }
         assert!(query("x=1").list("m").is_empty());
@@ -140,7 +196,14 @@ mod tests {
     fn numbers_and_flags_are_checked() {
         assert_eq!(query("n=5").number("n", 1..=9), Ok(Some(5)));
         assert_eq!(query("").number("n", 1..=9), Ok(None));
-        for bad in ["n=many", "n=0", "n=10", "n=-1", "n=1e3", "n=99999999999999999999"] {
+        for bad in [
+            "n=many",
+            "n=0",
+            "n=10",
+            "n=-1",
+            "n=1e3",
+            "n=99999999999999999999",
+        ] {
             assert!(query(bad).number("n", 1..=9).is_err(), "{bad}");
         }
         let kind = |text: &str| match query(text).number("n", 1..=9) {
@@ -157,7 +220,10 @@ mod tests {
         ] {
             assert_eq!(kind(text), wanted, "{text}");
         }
-        assert_eq!(query("n=18446744073709551615").number("n", 0..=u64::MAX), Ok(Some(u64::MAX)));
+        assert_eq!(
+            query("n=18446744073709551615").number("n", 0..=u64::MAX),
+            Ok(Some(u64::MAX))
+        );
         assert_eq!(query("n=-840").signed("n", 840), Ok(Some(-840)));
         for bad in ["n=841", "n=-841", "n=x", "n=-9223372036854775808", "n="] {
             assert!(query(bad).signed("n", 840).is_err(), "{bad}");

@@ -24,7 +24,10 @@ pub(super) fn unfit_number(text: &[u8], source: &str) -> Option<Issue> {
     let mut at = 0;
     while let Some(byte) = text.get(at) {
         match byte {
-            b'{' => open.push(Open::Object { key: String::new(), expects_key: true }),
+            b'{' => open.push(Open::Object {
+                key: String::new(),
+                expects_key: true,
+            }),
             b'[' => open.push(Open::List(0)),
             b'}' | b']' => {
                 open.pop()?;
@@ -44,10 +47,15 @@ pub(super) fn unfit_number(text: &[u8], source: &str) -> Option<Issue> {
                 continue;
             }
             b'-' | b'0'..=b'9' => {
-                let end = text[at..].iter().position(|byte| !is_of_number(*byte)).map_or(text.len(), |length| at + length);
+                let end = text[at..]
+                    .iter()
+                    .position(|byte| !is_of_number(*byte))
+                    .map_or(text.len(), |length| at + length);
                 let literal = std::str::from_utf8(&text[at..end]).ok()?;
                 if let Some((kind, message)) = fault_of(literal) {
-                    let place = std::iter::once(source.into()).chain(open.iter().map(Open::step)).collect();
+                    let place = std::iter::once(source.into())
+                        .chain(open.iter().map(Open::step))
+                        .collect();
                     return Some(Issue::new(kind, place, message, &literal.into()));
                 }
                 at = end;
@@ -92,13 +100,23 @@ fn is_of_number(byte: u8) -> bool {
 }
 
 fn fault_of(literal: &str) -> Option<(&'static str, &'static str)> {
-    let is_integer = literal.strip_prefix('-').unwrap_or(literal).bytes().all(|byte| byte.is_ascii_digit());
+    let is_integer = literal
+        .strip_prefix('-')
+        .unwrap_or(literal)
+        .bytes()
+        .all(|byte| byte.is_ascii_digit());
     if is_integer {
         let fits = literal.parse::<i64>().is_ok() || literal.parse::<u64>().is_ok();
-        (!fits).then_some(("int_parsing_size", "Input should be an integer from -9223372036854775808 to 18446744073709551615"))
+        (!fits).then_some((
+            "int_parsing_size",
+            "Input should be an integer from -9223372036854775808 to 18446744073709551615",
+        ))
     } else {
         let is_infinite = literal.parse::<f64>().is_ok_and(f64::is_infinite);
-        is_infinite.then_some(("finite_number", "Input should be a finite number: its absolute value is at most 1.7976931348623157e308"))
+        is_infinite.then_some((
+            "finite_number",
+            "Input should be a finite number: its absolute value is at most 1.7976931348623157e308",
+        ))
     }
 }
 
@@ -117,8 +135,14 @@ mod tests {
         for (text, wanted) in [
             (r#"{"a":18446744073709551616}"#, json!(["body", "a"])),
             (r#"{"a":-9223372036854775809}"#, json!(["body", "a"])),
-            (r#"{"x":[1,{"y":"18446744073709551616"}],"a":{"b":[0, [1, 2] ,1e400]}}"#, json!(["body", "a", "b", 2])),
-            (r#"{"\u0061\"}":99999999999999999999}"#, json!(["body", "a\"}"])),
+            (
+                r#"{"x":[1,{"y":"18446744073709551616"}],"a":{"b":[0, [1, 2] ,1e400]}}"#,
+                json!(["body", "a", "b", 2]),
+            ),
+            (
+                r#"{"\u0061\"}":99999999999999999999}"#,
+                json!(["body", "a\"}"]),
+            ),
             (r#"[[],{"k":{}},-1E999]"#, json!(["body", 2])),
             ("18446744073709551616", json!(["body"])),
         ] {
@@ -137,6 +161,9 @@ mod tests {
         ] {
             assert_eq!(place(text), None, "{text}");
         }
-        assert!(may_hold_unfit_integer(b"[9223372036854775808]") && !may_hold_unfit_integer(b"[123456789012345678, 123]"));
+        assert!(
+            may_hold_unfit_integer(b"[9223372036854775808]")
+                && !may_hold_unfit_integer(b"[123456789012345678, 123]")
+        );
     }
 }

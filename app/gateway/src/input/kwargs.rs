@@ -9,10 +9,25 @@ use crate::dialect::Dialect;
 use crate::extract::Fields;
 
 /// Words that mark a key whose value is nobody's business.
-const SECRET_WORDS: &[&str] = &["secret", "token", "password", "passwd", "api_key", "apikey", "authorization", "credential", "private_key"];
+const SECRET_WORDS: &[&str] = &[
+    "secret",
+    "token",
+    "password",
+    "passwd",
+    "api_key",
+    "apikey",
+    "authorization",
+    "credential",
+    "private_key",
+];
 
 /// Keys that contain such a word and are harmless.
-const HARMLESS: &[&str] = &["max_tokens", "token_usage", "max_input_tokens", "max_output_tokens"];
+const HARMLESS: &[&str] = &[
+    "max_tokens",
+    "token_usage",
+    "max_input_tokens",
+    "max_output_tokens",
+];
 
 /// What the server decided of the run.
 pub(super) struct Shown<'a> {
@@ -25,9 +40,18 @@ pub(super) struct Shown<'a> {
 }
 
 /// The echo of `fields`.
-pub(super) fn echo(fields: &Fields, shown: &Shown<'_>, modes: StreamModes, dialect: Dialect) -> Value {
+pub(super) fn echo(
+    fields: &Fields,
+    shown: &Shown<'_>,
+    modes: StreamModes,
+    dialect: Dialect,
+) -> Value {
     let sent = |key: &str| fields.value(key).cloned().unwrap_or(Value::Null);
-    let config = fields.value("config").cloned().map(redacted).unwrap_or(Value::Null);
+    let config = fields
+        .value("config")
+        .cloned()
+        .map(redacted)
+        .unwrap_or(Value::Null);
     if dialect == Dialect::DeerFlow {
         let mut kwargs = json!({ "input": sent("input"), "config": config });
         if let (Some(command), Some(map)) = (fields.value("command"), kwargs.as_object_mut()) {
@@ -36,7 +60,10 @@ pub(super) fn echo(fields: &Fields, shown: &Shown<'_>, modes: StreamModes, diale
         return kwargs;
     }
     let during = fields.value("checkpoint_during") != Some(&Value::Bool(false));
-    let durability = fields.value("durability").and_then(Value::as_str).unwrap_or(if during { "async" } else { "exit" });
+    let durability = fields
+        .value("durability")
+        .and_then(Value::as_str)
+        .unwrap_or(if during { "async" } else { "exit" });
     json!({
         "input": sent("input"),
         "command": redacted(sent("command")),
@@ -61,14 +88,27 @@ fn platform_config(config: Value, shown: &Shown<'_>, after_seconds: Option<&Valu
         _ => Map::new(),
     };
     let mut configurable = match config.shift_remove("configurable") {
-        Some(Value::Object(map)) => map.into_iter().filter(|(key, _)| !is_server_key(key)).collect(),
+        Some(Value::Object(map)) => map
+            .into_iter()
+            .filter(|(key, _)| !is_server_key(key))
+            .collect(),
         _ => Map::new(),
     };
-    configurable.insert("__after_seconds__".to_owned(), after_seconds.cloned().unwrap_or_else(|| 0.into()));
+    configurable.insert(
+        "__after_seconds__".to_owned(),
+        after_seconds.cloned().unwrap_or_else(|| 0.into()),
+    );
     configurable.insert("run_id".to_owned(), shown.run.as_str().into());
-    configurable.extend(shown.thread.map(|thread| ("thread_id".to_owned(), thread.as_str().into())));
+    configurable.extend(
+        shown
+            .thread
+            .map(|thread| ("thread_id".to_owned(), thread.as_str().into())),
+    );
     configurable.insert("graph_id".to_owned(), shown.assistant.into());
-    configurable.insert("assistant_id".to_owned(), super::assistant_uuid(shown.assistant).to_string().into());
+    configurable.insert(
+        "assistant_id".to_owned(),
+        super::assistant_uuid(shown.assistant).to_string().into(),
+    );
     config.insert("configurable".to_owned(), Value::Object(configurable));
     config.insert("metadata".to_owned(), Value::Object(shown.metadata.clone()));
     Value::Object(config)
@@ -77,7 +117,11 @@ fn platform_config(config: Value, shown: &Shown<'_>, after_seconds: Option<&Valu
 /// The fields with everything that looks like a secret replaced by `***`.
 pub(super) fn redacted_fields(fields: Map<String, Value>) -> Map<String, Value> {
     let hide = |(key, value): (String, Value)| {
-        let value = if is_secret(&key) && !value.is_null() { Value::from("***") } else { redacted(value) };
+        let value = if is_secret(&key) && !value.is_null() {
+            Value::from("***")
+        } else {
+            redacted(value)
+        };
         (key, value)
     };
     fields.into_iter().map(hide).collect()

@@ -10,21 +10,38 @@ use crate::extract::Fields;
 /// The wanted modes: a word or a list of words, `values` when there are none.
 pub(super) fn read_modes(fields: &mut Fields, dialect: Dialect) -> StreamModes {
     let default = StreamModes::from_iter([StreamMode::Values]);
-    let Some(value) = fields.value("stream_mode").cloned() else { return default };
+    let Some(value) = fields.value("stream_mode").cloned() else {
+        return default;
+    };
     let words: Vec<&Value> = match &value {
         Value::Array(words) => words.iter().collect(),
         word => vec![word],
     };
-    let offered = |word: &&Value| word.as_str().and_then(StreamMode::parse).filter(|mode| offers(dialect, *mode));
+    let offered = |word: &&Value| {
+        word.as_str()
+            .and_then(StreamMode::parse)
+            .filter(|mode| offers(dialect, *mode))
+    };
     let refused: Vec<String> = words
         .iter()
         .filter(|word| offered(word).is_none())
-        .map(|word| word.as_str().map_or_else(|| word.to_string(), str::to_owned).chars().take(40).collect())
+        .map(|word| {
+            word.as_str()
+                .map_or_else(|| word.to_string(), str::to_owned)
+                .chars()
+                .take(40)
+                .collect()
+        })
         .collect();
     if !refused.is_empty() {
         let refused = refused.join(", ");
         let loc = vec!["body".into(), "stream_mode".into()];
-        let issue = Issue::new("unsupported_stream_mode", loc, format!("Unsupported stream mode(s): {refused}"), &value);
+        let issue = Issue::new(
+            "unsupported_stream_mode",
+            loc,
+            format!("Unsupported stream mode(s): {refused}"),
+            &value,
+        );
         fields.push(issue.ctx(json!({ "modes": refused })));
         return default;
     }
@@ -34,7 +51,10 @@ pub(super) fn read_modes(fields: &mut Fields, dialect: Dialect) -> StreamModes {
     }
     // Asked for both forms of messages, clients get the tuple form only, as from the recorded server.
     let both = modes.has(StreamMode::Messages) && modes.has(StreamMode::MessagesTuple);
-    modes.iter().filter(|mode| !(both && *mode == StreamMode::Messages)).collect()
+    modes
+        .iter()
+        .filter(|mode| !(both && *mode == StreamMode::Messages))
+        .collect()
 }
 
 fn offers(dialect: Dialect, mode: StreamMode) -> bool {
@@ -46,5 +66,14 @@ fn offers(dialect: Dialect, mode: StreamMode) -> bool {
 
 /// The event names that a join's `stream_mode` lets through; empty means all.
 pub fn mode_filter(words: &[String]) -> Vec<String> {
-    words.iter().map(|word| if word == "messages-tuple" { "messages".to_owned() } else { word.clone() }).collect()
+    words
+        .iter()
+        .map(|word| {
+            if word == "messages-tuple" {
+                "messages".to_owned()
+            } else {
+                word.clone()
+            }
+        })
+        .collect()
 }

@@ -47,14 +47,23 @@ const SERVER_KEYS: &[&str] = &[
 
 /// Whether clients may not set `key`.
 pub(crate) fn is_server_key(key: &str) -> bool {
-    key.starts_with("__") || key.starts_with("langgraph_auth_") || key == "langgraph_request_id" || SERVER_KEYS.contains(&key)
+    key.starts_with("__")
+        || key.starts_with("langgraph_auth_")
+        || key == "langgraph_request_id"
+        || SERVER_KEYS.contains(&key)
 }
 
 /// The run's configuration from `config` and `context`.
 pub(super) fn read_config(fields: &mut Fields, dialect: Dialect) -> Result<RunConfig, ApiError> {
     let config = fields.object("config").unwrap_or_default();
     let context = fields.object("context").unwrap_or_default();
-    let part = |key: &str| config.get(key).and_then(Value::as_object).cloned().unwrap_or_default();
+    let part = |key: &str| {
+        config
+            .get(key)
+            .and_then(Value::as_object)
+            .cloned()
+            .unwrap_or_default()
+    };
     let configurable = part("configurable");
     if dialect.is_platform() && !configurable.is_empty() && !context.is_empty() {
         return Err(ApiError::BadRequest(
@@ -62,13 +71,29 @@ pub(super) fn read_config(fields: &mut Fields, dialect: Dialect) -> Result<RunCo
         ));
     }
     let allowed = |key: &str| dialect.is_platform() || CONTEXT_KEYS.contains(&key);
-    let mut options: Map<String, Value> = configurable.into_iter().filter(|(key, _)| !is_server_key(key)).collect();
+    let mut options: Map<String, Value> = configurable
+        .into_iter()
+        .filter(|(key, _)| !is_server_key(key))
+        .collect();
     for source in [part("context"), context] {
-        options.extend(source.into_iter().filter(|(key, _)| allowed(key) && !is_server_key(key)));
+        options.extend(
+            source
+                .into_iter()
+                .filter(|(key, _)| allowed(key) && !is_server_key(key)),
+        );
     }
-    let tags = config.get("tags").and_then(Value::as_array).map(|tags| tags.iter().filter_map(Value::as_str).map(str::to_owned).collect());
+    let tags = config.get("tags").and_then(Value::as_array).map(|tags| {
+        tags.iter()
+            .filter_map(Value::as_str)
+            .map(str::to_owned)
+            .collect()
+    });
     let recursion_limit = recursion_limit(fields, config.get("recursion_limit"));
-    Ok(RunConfig { recursion_limit, options, tags: tags.unwrap_or_default() })
+    Ok(RunConfig {
+        recursion_limit,
+        options,
+        tags: tags.unwrap_or_default(),
+    })
 }
 
 /// The limit; none where it is absent, so that the planner's default holds. The planner caps it.
@@ -76,7 +101,11 @@ fn recursion_limit(fields: &mut Fields, value: Option<&Value>) -> Option<u64> {
     let value = value.filter(|value| !value.is_null())?;
     let limit = value.as_u64().filter(|limit| *limit > 0);
     if limit.is_none() {
-        fields.push(number_issue(vec!["body".into(), "config".into(), "recursion_limit".into()], value, 1..=u64::MAX));
+        fields.push(number_issue(
+            vec!["body".into(), "config".into(), "recursion_limit".into()],
+            value,
+            1..=u64::MAX,
+        ));
     }
     limit
 }

@@ -2,7 +2,9 @@
 
 use harness::ids::{RunId, ThreadId};
 use harness::runtime::agent::AssistantInfo;
-use harness::runtime::runs::{DisconnectMode, Durability, IfNotExists, NodeSelector, Recovery, RunScope, RunSpec};
+use harness::runtime::runs::{
+    DisconnectMode, Durability, IfNotExists, NodeSelector, Recovery, RunScope, RunSpec,
+};
 use serde_json::{Map, Value, json};
 
 use super::checkpoint::checkpoint_of;
@@ -40,7 +42,12 @@ pub struct Defaults<'a> {
 
 /// Reads the body of a run request. Unknown fields are ignored; what would silently change a run's meaning is refused.
 #[tracing::instrument(name = "into_spec", skip_all)]
-pub fn into_spec(body: Map<String, Value>, target: &RunTarget, dialect: Dialect, defaults: &Defaults<'_>) -> Result<RunSpec, ApiError> {
+pub fn into_spec(
+    body: Map<String, Value>,
+    target: &RunTarget,
+    dialect: Dialect,
+    defaults: &Defaults<'_>,
+) -> Result<RunSpec, ApiError> {
     let mut fields = Fields::new("body", body);
     refuse_unsupported(&mut fields, dialect);
     if dialect.is_platform() {
@@ -53,14 +60,25 @@ pub fn into_spec(body: Map<String, Value>, target: &RunTarget, dialect: Dialect,
     let stream_modes = read_modes(&mut fields, dialect);
     let stream_subgraphs = fields.flag("stream_subgraphs").unwrap_or_default();
     let on_disconnect = fields
-        .word("on_disconnect", &[("cancel", DisconnectMode::Cancel), ("continue", DisconnectMode::Continue)])
+        .word(
+            "on_disconnect",
+            &[
+                ("cancel", DisconnectMode::Cancel),
+                ("continue", DisconnectMode::Continue),
+            ],
+        )
         .unwrap_or_else(|| dialect.disconnect_default());
     let interrupt_before = read_nodes(&mut fields, "interrupt_before");
     let interrupt_after = read_nodes(&mut fields, "interrupt_after");
     let sent_metadata = fields.object("metadata").unwrap_or_default();
     if let Some(value) = sent_metadata.get("auth_token") {
         // The value stays out of the answer: it is a credential.
-        let _none: Option<()> = fields.refuse("value_error", "metadata", "metadata must not carry auth_token", &json!(value.is_string()));
+        let _none: Option<()> = fields.refuse(
+            "value_error",
+            "metadata",
+            "metadata must not carry auth_token",
+            &json!(value.is_string()),
+        );
     }
     let config = read_config(&mut fields, dialect)?;
     let scope = read_scope(&mut fields, target, dialect, defaults)?;
@@ -74,7 +92,10 @@ pub fn into_spec(body: Map<String, Value>, target: &RunTarget, dialect: Dialect,
         fields.push(issue);
     }
     let durability = read_durability(&mut fields, dialect);
-    if fields.value("input").is_some_and(|input| !input.is_object()) {
+    if fields
+        .value("input")
+        .is_some_and(|input| !input.is_object())
+    {
         let _none = fields.object("input");
     }
     if assistant.is_none() && dialect.is_platform() && fields.value("assistant_id").is_none() {
@@ -83,13 +104,27 @@ pub fn into_spec(body: Map<String, Value>, target: &RunTarget, dialect: Dialect,
     fields.check()?;
 
     if dialect.is_platform() && *target == RunTarget::Stateless && command.contains_key("resume") {
-        return Err(ApiError::BadRequest("You must provide a thread_id when resuming.".to_owned()));
+        return Err(ApiError::BadRequest(
+            "You must provide a thread_id when resuming.".to_owned(),
+        ));
     }
     let assistant = resolve_assistant(assistant.as_deref(), defaults.assistants, dialect)?;
     let input = read_input(&fields, command, dialect)?;
     let temporary = matches!(scope, RunScope::Stateless { temporary: true });
-    let metadata = redacted_fields(read_metadata(&fields, sent_metadata, &assistant, defaults.thread_metadata, dialect));
-    let shown = Shown { run: &defaults.fresh_run, thread: thread.as_ref(), assistant: &assistant, metadata: &metadata, temporary };
+    let metadata = redacted_fields(read_metadata(
+        &fields,
+        sent_metadata,
+        &assistant,
+        defaults.thread_metadata,
+        dialect,
+    ));
+    let shown = Shown {
+        run: &defaults.fresh_run,
+        thread: thread.as_ref(),
+        assistant: &assistant,
+        metadata: &metadata,
+        temporary,
+    };
     let kwargs = echo(&fields, &shown, stream_modes, dialect);
     Ok(RunSpec {
         scope,
@@ -109,7 +144,10 @@ pub fn into_spec(body: Map<String, Value>, target: &RunTarget, dialect: Dialect,
         interrupt_after,
         multitask,
         delay,
-        recovery: fields.word("recovery", &[("resume", Recovery::Resume), ("fail", Recovery::Fail)]),
+        recovery: fields.word(
+            "recovery",
+            &[("resume", Recovery::Resume), ("fail", Recovery::Fail)],
+        ),
         webhook,
         request: None,
         on_disconnect,
@@ -136,9 +174,20 @@ fn refuse_unsupported(fields: &mut Fields, dialect: Dialect) {
         ("multitask_strategy", Dialect::DeerFlow) => value != "enqueue",
         _ => dialect.is_platform(),
     };
-    for option in ["stream_resumable", "on_completion", "after_seconds", "webhook", "feedback_keys", "if_not_exists", "multitask_strategy"]
-    {
-        if let Some(value) = fields.value(option).filter(|value| !harmless(option, value)).cloned() {
+    for option in [
+        "stream_resumable",
+        "on_completion",
+        "after_seconds",
+        "webhook",
+        "feedback_keys",
+        "if_not_exists",
+        "multitask_strategy",
+    ] {
+        if let Some(value) = fields
+            .value(option)
+            .filter(|value| !harmless(option, value))
+            .cloned()
+        {
             fields.push(unsupported(option, &value));
         }
     }
@@ -157,9 +206,22 @@ fn read_durability(fields: &mut Fields, dialect: Dialect) -> Durability {
     if !dialect.is_platform() {
         return Durability::default();
     }
-    let older = fields.flag("checkpoint_during").map(|during| if during { Durability::Async } else { Durability::Exit });
-    let words = [("sync", Durability::Sync), ("async", Durability::Async), ("exit", Durability::Exit)];
-    fields.word("durability", &words).or(older).unwrap_or_default()
+    let older = fields.flag("checkpoint_during").map(|during| {
+        if during {
+            Durability::Async
+        } else {
+            Durability::Exit
+        }
+    });
+    let words = [
+        ("sync", Durability::Sync),
+        ("async", Durability::Async),
+        ("exit", Durability::Exit),
+    ];
+    fields
+        .word("durability", &words)
+        .or(older)
+        .unwrap_or_default()
 }
 
 fn read_nodes(fields: &mut Fields, key: &str) -> NodeSelector {
@@ -173,26 +235,54 @@ fn read_nodes(fields: &mut Fields, key: &str) -> NodeSelector {
     }
 }
 
-fn read_scope(fields: &mut Fields, target: &RunTarget, dialect: Dialect, defaults: &Defaults<'_>) -> Result<RunScope, ApiError> {
-    let create = fields.value("if_not_exists").is_some_and(|word| word == "create");
-    let configured = fields.value("config").and_then(|config| config.pointer("/configurable/thread_id")).and_then(Value::as_str);
-    let made = |thread_id| RunScope::Stateful { thread_id, if_not_exists: IfNotExists::Create };
+fn read_scope(
+    fields: &mut Fields,
+    target: &RunTarget,
+    dialect: Dialect,
+    defaults: &Defaults<'_>,
+) -> Result<RunScope, ApiError> {
+    let create = fields
+        .value("if_not_exists")
+        .is_some_and(|word| word == "create");
+    let configured = fields
+        .value("config")
+        .and_then(|config| config.pointer("/configurable/thread_id"))
+        .and_then(Value::as_str);
+    let made = |thread_id| RunScope::Stateful {
+        thread_id,
+        if_not_exists: IfNotExists::Create,
+    };
     Ok(match (target, dialect) {
         // On DeerFlow's thread routes the thread must exist, whatever the option is called.
         (RunTarget::Thread(thread), Dialect::DeerFlow) => {
-            configured.map(|id| parse_thread_id(id, dialect, "body")).transpose()?;
-            RunScope::Stateful { thread_id: thread.clone(), if_not_exists: IfNotExists::Reject }
+            configured
+                .map(|id| parse_thread_id(id, dialect, "body"))
+                .transpose()?;
+            RunScope::Stateful {
+                thread_id: thread.clone(),
+                if_not_exists: IfNotExists::Reject,
+            }
         }
         (RunTarget::Thread(thread), Dialect::Platform) => {
-            let if_not_exists = if create { IfNotExists::Create } else { IfNotExists::Reject };
-            RunScope::Stateful { thread_id: thread.clone(), if_not_exists }
+            let if_not_exists = if create {
+                IfNotExists::Create
+            } else {
+                IfNotExists::Reject
+            };
+            RunScope::Stateful {
+                thread_id: thread.clone(),
+                if_not_exists,
+            }
         }
         (RunTarget::Stateless, Dialect::DeerFlow) => match configured {
             Some(id) => made(parse_thread_id(id, dialect, "body")?),
             None => made(defaults.fresh_thread.clone()),
         },
         (RunTarget::Stateless, Dialect::Platform) => {
-            if fields.value("on_completion").is_some_and(|word| word == "keep") {
+            if fields
+                .value("on_completion")
+                .is_some_and(|word| word == "keep")
+            {
                 made(defaults.fresh_thread.clone())
             } else {
                 RunScope::Stateless { temporary: true }
@@ -213,12 +303,26 @@ fn read_metadata(
         return sent;
     }
     let mut metadata = Map::from_iter([("created_by".to_owned(), Value::from("system"))]);
-    let of_config =
-        fields.value("config").and_then(|config| config.get("metadata")).and_then(Value::as_object).cloned().unwrap_or_default();
+    let of_config = fields
+        .value("config")
+        .and_then(|config| config.get("metadata"))
+        .and_then(Value::as_object)
+        .cloned()
+        .unwrap_or_default();
     let reserved = ["thread_id", "run_id", "cron_id", "auth_token"];
-    metadata.extend(of_thread.clone().into_iter().chain(of_config).chain(sent).filter(|(key, _)| !reserved.contains(&key.as_str())));
+    metadata.extend(
+        of_thread
+            .clone()
+            .into_iter()
+            .chain(of_config)
+            .chain(sent)
+            .filter(|(key, _)| !reserved.contains(&key.as_str())),
+    );
     metadata.insert("graph_id".to_owned(), assistant.into());
-    metadata.insert("assistant_id".to_owned(), assistant_uuid(assistant).to_string().into());
+    metadata.insert(
+        "assistant_id".to_owned(),
+        assistant_uuid(assistant).to_string().into(),
+    );
     metadata
 }
 

@@ -32,10 +32,21 @@ pub struct StateValues {
 }
 
 /// Reads channel values. `place` names them in errors, such as `input`.
-pub fn read_values(values: Map<String, Value>, place: &'static str, dialect: Dialect) -> Result<StateValues, ApiError> {
-    let unknown: Vec<&str> = values.keys().map(String::as_str).filter(|key| *key != "messages" && reducer_of(key).is_none()).collect();
+pub fn read_values(
+    values: Map<String, Value>,
+    place: &'static str,
+    dialect: Dialect,
+) -> Result<StateValues, ApiError> {
+    let unknown: Vec<&str> = values
+        .keys()
+        .map(String::as_str)
+        .filter(|key| *key != "messages" && reducer_of(key).is_none())
+        .collect();
     if !unknown.is_empty() {
-        let text = format!("Unknown thread-state field(s): {}", unknown.join(", ").chars().take(200).collect::<String>());
+        let text = format!(
+            "Unknown thread-state field(s): {}",
+            unknown.join(", ").chars().take(200).collect::<String>()
+        );
         return Err(ApiError::Unprocessable(text));
     }
     let mut read = StateValues::default();
@@ -50,34 +61,62 @@ pub fn read_values(values: Map<String, Value>, place: &'static str, dialect: Dia
 }
 
 /// Reads a list of messages, or one. An error names the message's place.
-pub fn coerce_messages(value: Value, place: &'static str, dialect: Dialect) -> Result<Vec<Message>, ApiError> {
+pub fn coerce_messages(
+    value: Value,
+    place: &'static str,
+    dialect: Dialect,
+) -> Result<Vec<Message>, ApiError> {
     let items = match value {
         Value::Array(items) => items,
         one @ (Value::Object(_) | Value::String(_)) => vec![one],
         other => {
             let loc = vec!["body".into(), place.into(), "messages".into()];
-            return Err(ApiError::issue(Issue::new("list_type", loc, "Input should be a valid list", &other)));
+            return Err(ApiError::issue(Issue::new(
+                "list_type",
+                loc,
+                "Input should be a valid list",
+                &other,
+            )));
         }
     };
-    items.into_iter().enumerate().map(|(index, item)| coerce(item, index, place, dialect)).collect()
+    items
+        .into_iter()
+        .enumerate()
+        .map(|(index, item)| coerce(item, index, place, dialect))
+        .collect()
 }
 
-fn coerce(item: Value, index: usize, place: &'static str, dialect: Dialect) -> Result<Message, ApiError> {
+fn coerce(
+    item: Value,
+    index: usize,
+    place: &'static str,
+    dialect: Dialect,
+) -> Result<Message, ApiError> {
     let message = Message::coerce(item).map_err(|error| {
-        let InvalidMessage { place: inner, reason } = error;
+        let InvalidMessage {
+            place: inner,
+            reason,
+        } = error;
         let inner: String = inner.iter().map(|part| format!(".{part}")).collect();
         if dialect.is_platform() {
             ApiError::Unprocessable(format!("{place}.messages.{index}{inner}: {reason}"))
         } else {
-            ApiError::BadRequest(format!("Invalid message at {place}.messages[{index}]{inner}: {reason}"))
+            ApiError::BadRequest(format!(
+                "Invalid message at {place}.messages[{index}]{inner}: {reason}"
+            ))
         }
     })?;
-    let forged =
-        !matches!(message.kind, MessageKind::Remove) && SERVER_KWARGS.iter().any(|key| message.additional_kwargs.contains_key(*key));
+    let forged = !matches!(message.kind, MessageKind::Remove)
+        && SERVER_KWARGS
+            .iter()
+            .any(|key| message.additional_kwargs.contains_key(*key));
     if !forged {
         return Ok(message);
     }
-    Ok(message.with(|body| body.additional_kwargs.retain(|key, _| !SERVER_KWARGS.contains(&key.as_str()))))
+    Ok(message.with(|body| {
+        body.additional_kwargs
+            .retain(|key, _| !SERVER_KWARGS.contains(&key.as_str()))
+    }))
 }
 
 #[cfg(test)]
@@ -91,6 +130,9 @@ mod tests {
         let kept = json!({"provider_parts": {}, "reasoning_details": [], "tool_call_extras": {}, "reasoning_content": "hm"});
         let sent = json!({"type": "ai", "content": "so", "additional_kwargs": kept});
         let messages = coerce_messages(sent, "input", Dialect::DeerFlow).expect("a message");
-        assert_eq!(messages[0].additional_kwargs.keys().collect::<Vec<_>>(), ["reasoning_content"]);
+        assert_eq!(
+            messages[0].additional_kwargs.keys().collect::<Vec<_>>(),
+            ["reasoning_content"]
+        );
     }
 }

@@ -19,19 +19,51 @@ const STRATEGIES: &[(&str, MultitaskStrategy)] = &[
 
 /// `multitask_strategy`. DeerFlow has no queue, and says so elsewhere.
 pub(super) fn read_multitask(fields: &mut Fields, dialect: Dialect) -> MultitaskStrategy {
-    if dialect == Dialect::DeerFlow && fields.value("multitask_strategy").is_some_and(|word| word == "enqueue") {
+    if dialect == Dialect::DeerFlow
+        && fields
+            .value("multitask_strategy")
+            .is_some_and(|word| word == "enqueue")
+    {
         return MultitaskStrategy::Reject;
     }
-    let offered = if dialect.is_platform() { STRATEGIES } else { &STRATEGIES[..3] };
-    fields.word("multitask_strategy", offered).unwrap_or_else(|| dialect.multitask_default())
+    let offered = if dialect.is_platform() {
+        STRATEGIES
+    } else {
+        &STRATEGIES[..3]
+    };
+    fields
+        .word("multitask_strategy", offered)
+        .unwrap_or_else(|| dialect.multitask_default())
 }
 
 /// `after_seconds`: no time at all when it is absent, zero or past.
 pub(super) fn read_delay(fields: &mut Fields, dialect: Dialect) -> Duration {
-    let Some(value) = fields.value("after_seconds").filter(|_| dialect.is_platform()).cloned() else { return Duration::ZERO };
+    let Some(value) = fields
+        .value("after_seconds")
+        .filter(|_| dialect.is_platform())
+        .cloned()
+    else {
+        return Duration::ZERO;
+    };
     match value.as_f64() {
-        Some(seconds) if seconds <= LONGEST_DELAY => Duration::try_from_secs_f64(seconds).unwrap_or_default(),
-        Some(_) => fields.refuse("less_than_equal", "after_seconds", "Input should be at most ten years", &value).unwrap_or_default(),
-        None => fields.refuse("float_type", "after_seconds", "Input should be a valid number", &value).unwrap_or_default(),
+        Some(seconds) if seconds <= LONGEST_DELAY => {
+            Duration::try_from_secs_f64(seconds).unwrap_or_default()
+        }
+        Some(_) => fields
+            .refuse(
+                "less_than_equal",
+                "after_seconds",
+                "Input should be at most ten years",
+                &value,
+            )
+            .unwrap_or_default(),
+        None => fields
+            .refuse(
+                "float_type",
+                "after_seconds",
+                "Input should be a valid number",
+                &value,
+            )
+            .unwrap_or_default(),
     }
 }

@@ -6,7 +6,9 @@ mod page;
 mod shape;
 mod whole;
 
-pub(crate) use operation::{Operation, delete, flag, get, number, patch, post, put, signed, text, texts, whole_number, word};
+pub(crate) use operation::{
+    Operation, delete, flag, get, number, patch, post, put, signed, text, texts, whole_number, word,
+};
 pub(crate) use page::docs;
 pub(crate) use shape::Shape;
 
@@ -31,10 +33,19 @@ pub(crate) type Routes = OpenApiRouter<Arc<GatewayState>>;
 
 /// The groups, in the order in which they are shown.
 const TAGS: &[(&str, &str)] = &[
-    (ASSISTANTS, "An agent with its settings. Every graph comes with one."),
-    (THREADS, "Conversations: what was said, and every state on the way."),
+    (
+        ASSISTANTS,
+        "An agent with its settings. Every graph comes with one.",
+    ),
+    (
+        THREADS,
+        "Conversations: what was said, and every state on the way.",
+    ),
     (THREAD_RUNS, "The work of an agent on a thread."),
-    (STATELESS_RUNS, "Work on a thread that is made for it and goes with it."),
+    (
+        STATELESS_RUNS,
+        "Work on a thread that is made for it and goes with it.",
+    ),
     (CRONS, "Runs that a clock begins."),
     (STORE, "What is remembered beyond a thread."),
     (SYSTEM, "What the server says of itself."),
@@ -82,15 +93,18 @@ impl Document {
     }
 
     fn made(assemble: impl FnOnce() -> Result<Value, serde_json::Error> + Send + 'static) -> Self {
-        let text = move || assemble().map(|document| document.to_string().into()).map_err(|error| error.to_string());
+        let text = move || {
+            assemble()
+                .map(|document| document.to_string().into())
+                .map_err(|error| error.to_string())
+        };
         Self(Arc::new(LazyLock::new(Box::new(text))))
     }
 }
 
 /// What the router of the root says of itself, with the schemas that it refers to.
 fn assembled(said: &OpenApi) -> Result<Value, serde_json::Error> {
-    let about =
-        "Agents, their threads and runs, for clients of the LangGraph Platform. `/api/openapi.json` has the routes of both dialects.";
+    let about = "Agents, their threads and runs, for clients of the LangGraph Platform. `/api/openapi.json` has the routes of both dialects.";
     document(about, &tags(TAGS, ""), paths_of(said)?, COMPONENTS)
 }
 
@@ -101,7 +115,12 @@ fn assembled_whole(platform: &OpenApi, deerflow: &OpenApi) -> Result<Value, serd
     let of_deerflow = [TAGS, GROUPS].concat();
     let mut groups = tags(TAGS, "");
     groups.extend(whole::group_ends().flat_map(|end| tags(&of_deerflow, end)));
-    document(about, &groups, whole::paths(&paths_of(platform)?, &paths_of(deerflow)?), &[COMPONENTS, DEERFLOW_COMPONENTS].concat())
+    document(
+        about,
+        &groups,
+        whole::paths(&paths_of(platform)?, &paths_of(deerflow)?),
+        &[COMPONENTS, DEERFLOW_COMPONENTS].concat(),
+    )
 }
 
 fn tags(groups: &[(&str, &str)], end: &str) -> Vec<Value> {
@@ -115,7 +134,12 @@ fn paths_of(said: &OpenApi) -> Result<Map<String, Value>, serde_json::Error> {
     }
 }
 
-fn document(about: &str, tags: &[Value], paths: Map<String, Value>, components: &[&str]) -> Result<Value, serde_json::Error> {
+fn document(
+    about: &str,
+    tags: &[Value],
+    paths: Map<String, Value>,
+    components: &[&str],
+) -> Result<Value, serde_json::Error> {
     let mut schemas = Map::new();
     for text in components {
         schemas.extend(serde_json::from_str::<Map<String, Value>>(text)?);
@@ -134,7 +158,10 @@ fn document(about: &str, tags: &[Value], paths: Map<String, Value>, components: 
 }
 
 /// `GET /openapi.json` and `GET /api/openapi.json`, unless the API is not to describe itself.
-pub(crate) async fn openapi(State(state): App, Extension(Document(document)): Extension<Document>) -> Reply {
+pub(crate) async fn openapi(
+    State(state): App,
+    Extension(Document(document)): Extension<Document>,
+) -> Reply {
     if !state.docs_enabled {
         return Err(ApiError::RouteNotFound);
     }

@@ -8,7 +8,10 @@ use super::*;
 fn references(value: &Value, found: &mut BTreeSet<String>) {
     match value {
         Value::Object(map) => {
-            let name = map.get("$ref").and_then(Value::as_str).and_then(|path| path.strip_prefix("#/components/schemas/"));
+            let name = map
+                .get("$ref")
+                .and_then(Value::as_str)
+                .and_then(|path| path.strip_prefix("#/components/schemas/"));
             found.extend(name.map(str::to_owned));
             map.values().for_each(|value| references(value, found));
         }
@@ -19,7 +22,10 @@ fn references(value: &Value, found: &mut BTreeSet<String>) {
 
 fn documents() -> [Value; 2] {
     let (platform, deerflow) = crate::router::described();
-    [assembled(&platform).expect("a document"), assembled_whole(&platform, &deerflow).expect("a document")]
+    [
+        assembled(&platform).expect("a document"),
+        assembled_whole(&platform, &deerflow).expect("a document"),
+    ]
 }
 
 #[test]
@@ -27,7 +33,9 @@ fn every_reference_leads_to_a_schema_and_every_schema_is_referred_to() {
     for document in documents() {
         let mut used = BTreeSet::new();
         references(&document, &mut used);
-        let schemas = document["components"]["schemas"].as_object().expect("schemas");
+        let schemas = document["components"]["schemas"]
+            .as_object()
+            .expect("schemas");
         assert_eq!(used, schemas.keys().cloned().collect());
     }
 }
@@ -36,19 +44,38 @@ fn every_reference_leads_to_a_schema_and_every_schema_is_referred_to() {
 fn every_operation_has_an_id_of_its_own_a_group_and_an_answer() {
     for document in documents() {
         let tags = document["tags"].as_array().expect("tags");
-        let known: BTreeSet<&str> = tags.iter().map(|tag| tag["name"].as_str().expect("a name")).collect();
+        let known: BTreeSet<&str> = tags
+            .iter()
+            .map(|tag| tag["name"].as_str().expect("a name"))
+            .collect();
         let mut ids = BTreeSet::new();
         for (path, operations) in document["paths"].as_object().expect("paths") {
             for (method, operation) in operations.as_object().expect("operations") {
                 let id = operation["operationId"].as_str().expect("an id");
                 assert!(ids.insert(id), "{id} is there twice");
-                assert!(operation["tags"][0].as_str().is_some_and(|tag| known.contains(tag)), "{method} {path}");
+                assert!(
+                    operation["tags"][0]
+                        .as_str()
+                        .is_some_and(|tag| known.contains(tag)),
+                    "{method} {path}"
+                );
                 let answers = operation["responses"].as_object().expect("answers");
-                assert!(answers.keys().any(|status| status.starts_with('2') && status.len() == 3), "{method} {path}");
+                assert!(
+                    answers
+                        .keys()
+                        .any(|status| status.starts_with('2') && status.len() == 3),
+                    "{method} {path}"
+                );
                 let parameters = operation["parameters"].as_array().into_iter().flatten();
                 let in_path = parameters.filter(|parameter| parameter["in"] == "path");
-                let named: Vec<String> = in_path.map(|parameter| format!("{{{}}}", parameter["name"].as_str().expect("a name"))).collect();
-                assert!(named.len() == path.matches('{').count() && named.iter().all(|name| path.contains(name)), "{method} {path}");
+                let named: Vec<String> = in_path
+                    .map(|parameter| format!("{{{}}}", parameter["name"].as_str().expect("a name")))
+                    .collect();
+                assert!(
+                    named.len() == path.matches('{').count()
+                        && named.iter().all(|name| path.contains(name)),
+                    "{method} {path}"
+                );
             }
         }
     }
@@ -57,9 +84,24 @@ fn every_operation_has_an_id_of_its_own_a_group_and_an_answer() {
 #[test]
 fn the_page_needs_nothing_from_elsewhere() {
     let page = include_str!("page.html");
-    for elsewhere in ["http:", "https:", "src=", "@import", "url(", "innerHTML", "style=\"", "onclick"] {
+    for elsewhere in [
+        "http:",
+        "https:",
+        "src=",
+        "@import",
+        "url(",
+        "innerHTML",
+        "style=\"",
+        "onclick",
+    ] {
         assert!(!page.contains(elsewhere), "{elsewhere}");
     }
-    assert_eq!((page.matches("<script").count(), page.matches("<style").count()), (1, 1));
+    assert_eq!(
+        (
+            page.matches("<script").count(),
+            page.matches("<style").count()
+        ),
+        (1, 1)
+    );
     assert_eq!(page.matches("nonce=\"{nonce}\"").count(), 2);
 }

@@ -58,10 +58,25 @@ pub(crate) fn delete(path: &'static str, id: &str, summary: &str) -> Operation {
 
 impl Operation {
     /// The parameters of the path are all ids, except those that [`Operation::names`] says are not.
-    fn new(method: HttpMethod, filter: MethodFilter, path: &'static str, id: &str, summary: &str) -> Self {
-        let said = OperationBuilder::new().operation_id(Some(id)).summary(Some(summary));
+    fn new(
+        method: HttpMethod,
+        filter: MethodFilter,
+        path: &'static str,
+        id: &str,
+        summary: &str,
+    ) -> Self {
+        let said = OperationBuilder::new()
+            .operation_id(Some(id))
+            .summary(Some(summary));
         // The door: no key or a wrong one, a foreign page, too many wrong keys.
-        Self { path, method, filter, said, refusals: vec![401, 403, 429], body: None }
+        Self {
+            path,
+            method,
+            filter,
+            said,
+            refusals: vec![401, 403, 429],
+            body: None,
+        }
     }
 
     /// The group it is listed in.
@@ -72,41 +87,78 @@ impl Operation {
 
     /// The ids of the path are UUIDs; one that does not exist is 404.
     pub(crate) fn ids(self) -> Self {
-        self.path_of(ObjectBuilder::new().schema_type(Type::String).format(Some(SchemaFormat::Custom("uuid".to_owned()))).build().into())
+        self.path_of(
+            ObjectBuilder::new()
+                .schema_type(Type::String)
+                .format(Some(SchemaFormat::Custom("uuid".to_owned())))
+                .build()
+                .into(),
+        )
     }
 
     /// What stands in the path is text, UUIDs are taken too.
     pub(crate) fn names(self) -> Self {
-        self.path_of(ObjectBuilder::new().schema_type(Type::String).min_length(Some(1)).build().into())
+        self.path_of(
+            ObjectBuilder::new()
+                .schema_type(Type::String)
+                .min_length(Some(1))
+                .build()
+                .into(),
+        )
     }
 
     fn path_of(mut self, schema: Schema) -> Self {
         if !self.path.contains('{') {
             return self;
         }
-        for name in self.path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}')) {
-            self.said = self.said.parameter(parameter(ParameterIn::Path, name, schema.clone(), None));
+        for name in self
+            .path
+            .split('/')
+            .filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'))
+        {
+            self.said =
+                self.said
+                    .parameter(parameter(ParameterIn::Path, name, schema.clone(), None));
         }
         self.refuses(&[400, 404, 422])
     }
 
     /// A parameter of the query.
     pub(crate) fn query(mut self, name: &str, schema: Schema, description: &str) -> Self {
-        self.said = self.said.parameter(parameter(ParameterIn::Query, name, schema, Some(description)));
+        self.said = self.said.parameter(parameter(
+            ParameterIn::Query,
+            name,
+            schema,
+            Some(description),
+        ));
         self.refuses(&[400, 422])
     }
 
     /// A header of the request.
     pub(crate) fn header(mut self, name: &str, description: &str) -> Self {
-        self.said = self.said.parameter(parameter(ParameterIn::Header, name, text(), Some(description)));
+        self.said = self.said.parameter(parameter(
+            ParameterIn::Header,
+            name,
+            text(),
+            Some(description),
+        ));
         self.refuses(&[422])
     }
 
     /// It may be sent again under the name that its client gives it.
     pub(crate) fn repeatable(mut self) -> Self {
-        let name = ObjectBuilder::new().schema_type(Type::String).pattern(Some("^[!-~]{1,255}$")).build().into();
+        let name = ObjectBuilder::new()
+            .schema_type(Type::String)
+            .pattern(Some("^[!-~]{1,255}$"))
+            .build()
+            .into();
         let description = "Names the request: sent again within a day, it is answered with what it made the first time.";
-        self.said = self.said.parameter(parameter(ParameterIn::Header, HEADER, name, Some(description)));
+        self.said = self.said.parameter(parameter(
+            ParameterIn::Header,
+            HEADER,
+            name,
+            Some(description),
+        ));
         self.refuses(&[422])
     }
 
@@ -121,8 +173,13 @@ impl Operation {
     }
 
     fn sent(mut self, component: &'static str, required: Required) -> Self {
-        let content = ContentBuilder::new().schema(Some(reference(component))).build();
-        let body = RequestBodyBuilder::new().content(JSON, content).required(Some(required)).build();
+        let content = ContentBuilder::new()
+            .schema(Some(reference(component)))
+            .build();
+        let body = RequestBodyBuilder::new()
+            .content(JSON, content)
+            .required(Some(required))
+            .build();
         self.said = self.said.request_body(Some(body));
         self.body = Some(Shape::of(component));
         self.refuses(&[400, 408, 413, 415, 422])
@@ -130,8 +187,13 @@ impl Operation {
 
     /// The component that the parts of a form must be.
     pub(crate) fn form(mut self, component: &'static str) -> Self {
-        let content = ContentBuilder::new().schema(Some(reference(component))).build();
-        let body = RequestBodyBuilder::new().content("multipart/form-data", content).required(Some(Required::True)).build();
+        let content = ContentBuilder::new()
+            .schema(Some(reference(component)))
+            .build();
+        let body = RequestBodyBuilder::new()
+            .content("multipart/form-data", content)
+            .required(Some(Required::True))
+            .build();
         self.said = self.said.request_body(Some(body));
         self.refuses(&[400, 408, 413, 415, 422])
     }
@@ -142,16 +204,30 @@ impl Operation {
     }
 
     /// Another status with a component.
-    pub(crate) fn answers_as_well(mut self, status: u16, component: &str, description: &str) -> Self {
-        let content = ContentBuilder::new().schema(Some(reference(component))).build();
-        let response = ResponseBuilder::new().description(description).content(JSON, content).build();
+    pub(crate) fn answers_as_well(
+        mut self,
+        status: u16,
+        component: &str,
+        description: &str,
+    ) -> Self {
+        let content = ContentBuilder::new()
+            .schema(Some(reference(component)))
+            .build();
+        let response = ResponseBuilder::new()
+            .description(description)
+            .content(JSON, content)
+            .build();
         self.said = self.said.response(status.to_string(), response);
         self
     }
 
     /// 200 with an event stream.
     pub(crate) fn streams(self) -> Self {
-        self.answers_as("text/event-stream", reference("StreamEvent"), "The events, as they come.")
+        self.answers_as(
+            "text/event-stream",
+            reference("StreamEvent"),
+            "The events, as they come.",
+        )
     }
 
     /// 200 with text of another kind.
@@ -162,20 +238,34 @@ impl Operation {
     /// 200 with a component, or with text of another kind.
     pub(crate) fn answers_either(mut self, component: &str, kind: &str, description: &str) -> Self {
         let of = |schema: RefOr<Schema>| ContentBuilder::new().schema(Some(schema)).build();
-        let response = ResponseBuilder::new().description(description).content(kind, of(text().into()));
-        self.said = self.said.response("200", response.content(JSON, of(reference(component))).build());
+        let response = ResponseBuilder::new()
+            .description(description)
+            .content(kind, of(text().into()));
+        self.said = self.said.response(
+            "200",
+            response.content(JSON, of(reference(component))).build(),
+        );
         self
     }
 
     fn answers_as(mut self, kind: &str, schema: RefOr<Schema>, description: &str) -> Self {
         let content = ContentBuilder::new().schema(Some(schema)).build();
-        self.said = self.said.response("200", ResponseBuilder::new().description(description).content(kind, content).build());
+        self.said = self.said.response(
+            "200",
+            ResponseBuilder::new()
+                .description(description)
+                .content(kind, content)
+                .build(),
+        );
         self
     }
 
     /// A status without a body.
     pub(crate) fn answers_empty(mut self, status: u16, description: &str) -> Self {
-        self.said = self.said.response(status.to_string(), ResponseBuilder::new().description(description).build());
+        self.said = self.said.response(
+            status.to_string(),
+            ResponseBuilder::new().description(description).build(),
+        );
         self
     }
 
@@ -188,7 +278,9 @@ impl Operation {
     /// What is wrong is told as bare text too (422).
     pub(crate) fn refuses_in_text(mut self) -> Self {
         let plain = ContentBuilder::new().schema(Some(text())).build();
-        let response = refusal(422).content("text/plain; charset=utf-8", plain).build();
+        let response = refusal(422)
+            .content("text/plain; charset=utf-8", plain)
+            .build();
         self.said = self.said.response("422", response);
         self.refusals.retain(|status| *status != 422);
         self
@@ -196,8 +288,16 @@ impl Operation {
 
     /// A refusal (400) in the body of a component of its own.
     pub(crate) fn refuses_as(mut self, component: &str) -> Self {
-        let own = ContentBuilder::new().schema(Some(reference(component))).build();
-        self.said = self.said.response("400", ResponseBuilder::new().description(meaning(400)).content(JSON, own).build());
+        let own = ContentBuilder::new()
+            .schema(Some(reference(component)))
+            .build();
+        self.said = self.said.response(
+            "400",
+            ResponseBuilder::new()
+                .description(meaning(400))
+                .content(JSON, own)
+                .build(),
+        );
         self.refusals.retain(|status| *status != 400);
         self
     }
@@ -211,7 +311,9 @@ impl Operation {
         self.refusals.sort_unstable();
         self.refusals.dedup();
         for status in self.refusals {
-            self.said = self.said.response(status.to_string(), refusal(status).build());
+            self.said = self
+                .said
+                .response(status.to_string(), refusal(status).build());
         }
         self.said = self.said.response("5XX", refusal(500).build());
         let mut paths = Paths::new();
@@ -229,8 +331,12 @@ impl Operation {
 }
 
 fn refusal(status: u16) -> ResponseBuilder {
-    let content = ContentBuilder::new().schema(Some(reference(REFUSAL))).build();
-    ResponseBuilder::new().description(meaning(status)).content(JSON, content)
+    let content = ContentBuilder::new()
+        .schema(Some(reference(REFUSAL)))
+        .build();
+    ResponseBuilder::new()
+        .description(meaning(status))
+        .content(JSON, content)
 }
 
 fn meaning(status: u16) -> &'static str {
@@ -254,42 +360,84 @@ fn reference(component: &str) -> RefOr<Schema> {
     RefOr::Ref(Ref::from_schema_name(component))
 }
 
-fn parameter(place: ParameterIn, name: &str, schema: Schema, description: Option<&str>) -> Parameter {
-    let required = if place == ParameterIn::Path { Required::True } else { Required::False };
-    ParameterBuilder::new().parameter_in(place).name(name).required(required).description(description).schema(Some(schema)).build()
+fn parameter(
+    place: ParameterIn,
+    name: &str,
+    schema: Schema,
+    description: Option<&str>,
+) -> Parameter {
+    let required = if place == ParameterIn::Path {
+        Required::True
+    } else {
+        Required::False
+    };
+    ParameterBuilder::new()
+        .parameter_in(place)
+        .name(name)
+        .required(required)
+        .description(description)
+        .schema(Some(schema))
+        .build()
 }
 
 /// Any text.
 pub(crate) fn text() -> Schema {
-    ObjectBuilder::new().schema_type(Type::String).build().into()
+    ObjectBuilder::new()
+        .schema_type(Type::String)
+        .build()
+        .into()
 }
 
 /// True or false.
 pub(crate) fn flag() -> Schema {
-    ObjectBuilder::new().schema_type(Type::Boolean).default(Some(Value::Bool(false))).build().into()
+    ObjectBuilder::new()
+        .schema_type(Type::Boolean)
+        .default(Some(Value::Bool(false)))
+        .build()
+        .into()
 }
 
 /// A whole number, and what it is when nobody says.
 pub(crate) fn number(low: u32, high: u32, default: u32) -> Schema {
-    let number = ObjectBuilder::new().schema_type(Type::Integer).default(Some(default.into()));
-    number.minimum(Some(f64::from(low))).maximum(Some(f64::from(high))).build().into()
+    let number = ObjectBuilder::new()
+        .schema_type(Type::Integer)
+        .default(Some(default.into()));
+    number
+        .minimum(Some(f64::from(low)))
+        .maximum(Some(f64::from(high)))
+        .build()
+        .into()
 }
 
 /// A whole number of any size from `low` on.
 pub(crate) fn whole_number(low: u32) -> Schema {
-    ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(f64::from(low))).build().into()
+    ObjectBuilder::new()
+        .schema_type(Type::Integer)
+        .minimum(Some(f64::from(low)))
+        .build()
+        .into()
 }
 
 /// A whole number of at most `most`, above zero or below; zero when nobody says.
 pub(crate) fn signed(most: u32) -> Schema {
-    let number = ObjectBuilder::new().schema_type(Type::Integer).default(Some(0.into()));
-    number.minimum(Some(-f64::from(most))).maximum(Some(f64::from(most))).build().into()
+    let number = ObjectBuilder::new()
+        .schema_type(Type::Integer)
+        .default(Some(0.into()));
+    number
+        .minimum(Some(-f64::from(most)))
+        .maximum(Some(f64::from(most)))
+        .build()
+        .into()
 }
 
 /// One of the words that a handler knows.
 pub(crate) fn word<T>(words: &[(&str, T)]) -> Schema {
     let words = words.iter().map(|(word, _)| *word);
-    ObjectBuilder::new().schema_type(Type::String).enum_values(Some(words)).build().into()
+    ObjectBuilder::new()
+        .schema_type(Type::String)
+        .enum_values(Some(words))
+        .build()
+        .into()
 }
 
 /// Texts: the parameter repeated, or one with commas or a JSON list.

@@ -26,8 +26,13 @@ impl Shape {
 
     /// The names of its fields.
     pub(crate) fn fields(self) -> impl Iterator<Item = &'static str> {
-        let properties = SCHEMAS.get(self.0).and_then(|schema| schema.get("properties")?.as_object());
-        properties.into_iter().flat_map(Map::keys).map(String::as_str)
+        let properties = SCHEMAS
+            .get(self.0)
+            .and_then(|schema| schema.get("properties")?.as_object());
+        properties
+            .into_iter()
+            .flat_map(Map::keys)
+            .map(String::as_str)
     }
 
     /// Every null in the body that the component does not take. Inside of alternatives nobody looks.
@@ -52,10 +57,24 @@ fn collect(schema: &Value, value: &Value, at: &mut Vec<Value>, found: &mut Vec<I
     match value {
         Value::Object(fields) => {
             let properties = schema.get("properties");
-            fields.iter().for_each(|(key, value)| enter(properties.and_then(|known| known.get(key)), value, key.as_str().into()));
+            fields.iter().for_each(|(key, value)| {
+                enter(
+                    properties.and_then(|known| known.get(key)),
+                    value,
+                    key.as_str().into(),
+                )
+            });
         }
-        Value::Array(items) => items.iter().enumerate().for_each(|(n, item)| enter(schema.get("items"), item, n.into())),
-        Value::Null if !takes_null(schema) => found.push(Issue::new("type", at.clone(), "Input should not be null", value)),
+        Value::Array(items) => items
+            .iter()
+            .enumerate()
+            .for_each(|(n, item)| enter(schema.get("items"), item, n.into())),
+        Value::Null if !takes_null(schema) => found.push(Issue::new(
+            "type",
+            at.clone(),
+            "Input should not be null",
+            value,
+        )),
         _ => {}
     }
 }
@@ -73,7 +92,10 @@ fn takes_null(schema: &Value) -> bool {
 }
 
 fn resolved(schema: &Value) -> &Value {
-    let named = schema.get("$ref").and_then(Value::as_str).and_then(|path| path.strip_prefix("#/components/schemas/"));
+    let named = schema
+        .get("$ref")
+        .and_then(Value::as_str)
+        .and_then(|path| path.strip_prefix("#/components/schemas/"));
     named.and_then(|name| SCHEMAS.get(name)).unwrap_or(schema)
 }
 
@@ -84,21 +106,47 @@ mod tests {
     use super::*;
 
     fn places(component: &'static str, body: Value) -> Vec<String> {
-        Shape::of(component).nulls(&body).iter().map(|issue| Value::from(issue.loc.clone()).to_string()).collect()
+        Shape::of(component)
+            .nulls(&body)
+            .iter()
+            .map(|issue| Value::from(issue.loc.clone()).to_string())
+            .collect()
     }
 
     #[test]
     fn null_is_taken_where_the_component_says_so_and_nowhere_else() {
         let run = json!({ "assistant_id": "a", "input": null, "command": null, "checkpoint_id": null, "unknown": null });
         assert_eq!(places("RunCreate", run.clone()), Vec::<String>::new());
-        assert_eq!(places("RunCreate", json!({ "webhook": null, "metadata": { "free": null } })), [r#"["body","webhook"]"#]);
-        assert_eq!(places("RunCreate", json!({ "config": { "tags": null } })), [r#"["body","config","tags"]"#]);
-        assert_eq!(places("RunBatch", json!([run, { "metadata": null }])), [r#"["body",1,"metadata"]"#]);
-        assert_eq!(places("ThreadCreate", json!({ "supersteps": [{ "updates": [{ "values": null, "as_node": null }] }] })).len(), 1);
+        assert_eq!(
+            places(
+                "RunCreate",
+                json!({ "webhook": null, "metadata": { "free": null } })
+            ),
+            [r#"["body","webhook"]"#]
+        );
+        assert_eq!(
+            places("RunCreate", json!({ "config": { "tags": null } })),
+            [r#"["body","config","tags"]"#]
+        );
+        assert_eq!(
+            places("RunBatch", json!([run, { "metadata": null }])),
+            [r#"["body",1,"metadata"]"#]
+        );
+        assert_eq!(
+            places(
+                "ThreadCreate",
+                json!({ "supersteps": [{ "updates": [{ "values": null, "as_node": null }] }] })
+            )
+            .len(),
+            1
+        );
     }
 
     #[test]
     fn a_component_names_its_fields() {
-        assert_eq!(Shape::of("VersionChange").fields().collect::<Vec<_>>(), ["version"]);
+        assert_eq!(
+            Shape::of("VersionChange").fields().collect::<Vec<_>>(),
+            ["version"]
+        );
     }
 }

@@ -35,7 +35,13 @@ pub fn router(state: Arc<GatewayState>) -> Router {
         .fallback(async || ApiError::RouteNotFound)
         .method_not_allowed_fallback(async || ApiError::MethodNotAllowed)
         .layer(DefaultBodyLimit::max(BODY_LIMIT))
-        .layer(from_fn_with_state(Door { visitors: state.visitors.clone(), access: state.access.clone() }, edge))
+        .layer(from_fn_with_state(
+            Door {
+                visitors: state.visitors.clone(),
+                access: state.access.clone(),
+            },
+            edge,
+        ))
         .layer(option_layer(cors(&state.visitors)))
         .with_state(state)
 }
@@ -43,15 +49,27 @@ pub fn router(state: Arc<GatewayState>) -> Router {
 /// What the root and DeerFlow's dialect say of themselves.
 #[cfg(test)]
 pub(crate) fn described() -> (utoipa::openapi::OpenApi, utoipa::openapi::OpenApi) {
-    (shared().merge(root()).into_openapi(), shared().merge(deerflow::routes()).into_openapi())
+    (
+        shared().merge(root()).into_openapi(),
+        shared().merge(deerflow::routes()).into_openapi(),
+    )
 }
 
 /// Routes of both dialects.
 fn shared() -> Routes {
-    threads::shared().merge(runs::shared()).merge(assistants::shared()).merge(system::shared()).merge(admin::shared())
+    threads::shared()
+        .merge(runs::shared())
+        .merge(assistants::shared())
+        .merge(system::shared())
+        .merge(admin::shared())
 }
 
 /// Routes of the root only.
 fn root() -> Routes {
-    assistants::root().merge(threads::root()).merge(runs::root()).merge(memory::by_clock()).merge(memory::items()).merge(system::root())
+    assistants::root()
+        .merge(threads::root())
+        .merge(runs::root())
+        .merge(memory::by_clock())
+        .merge(memory::items())
+        .merge(system::root())
 }

@@ -20,8 +20,13 @@ pub(crate) const USUAL_CALLS: u32 = 100;
 pub(crate) async fn webhooks(State(state): App, query: Query) -> Answer {
     require_admin(ADMINS_ONLY)?;
     let only_dead = query.flag("dead")?.unwrap_or_default();
-    let limit = query.number("limit", 1..=MOST_CALLS.into())?.unwrap_or(USUAL_CALLS.into());
-    let letters = state.outbox.letters(only_dead, usize::try_from(limit).unwrap_or(usize::MAX)).await?;
+    let limit = query
+        .number("limit", 1..=MOST_CALLS.into())?
+        .unwrap_or(USUAL_CALLS.into());
+    let letters = state
+        .outbox
+        .letters(only_dead, usize::try_from(limit).unwrap_or(usize::MAX))
+        .await?;
     Ok(Json(letters.iter().map(letter_json).collect()))
 }
 

@@ -19,7 +19,9 @@ const EFFORTS: [(&str, &str); 3] = [("low", "low"), ("medium", "medium"), ("high
 pub(crate) async fn list(State(state): App) -> Answer {
     switched_on(&state)?;
     let agents = state.custom_agents.list(&effective_user_id()).await?;
-    Ok(Json(json!({ "agents": agents.iter().map(|(name, agent)| shown(name, agent)).collect::<Vec<_>>() })))
+    Ok(Json(
+        json!({ "agents": agents.iter().map(|(name, agent)| shown(name, agent)).collect::<Vec<_>>() }),
+    ))
 }
 
 /// `GET /agents/check`: whether an agent of this name can be made.
@@ -34,12 +36,19 @@ pub(crate) async fn check(State(state): App, query: Query) -> Answer {
 pub(crate) async fn get(State(state): App, ids: Ids) -> Answer {
     switched_on(&state)?;
     let name = named(ids.text("name"))?;
-    let agent = state.custom_agents.get(&effective_user_id(), &name).await?.ok_or_else(|| absent(&name))?;
+    let agent = state
+        .custom_agents
+        .get(&effective_user_id(), &name)
+        .await?
+        .ok_or_else(|| absent(&name))?;
     Ok(Json(shown(&name, &agent)))
 }
 
 /// `POST /agents`.
-pub(crate) async fn create(State(state): App, Body(mut body): Body) -> Result<(StatusCode, Json<Value>), ApiError> {
+pub(crate) async fn create(
+    State(state): App,
+    Body(mut body): Body,
+) -> Result<(StatusCode, Json<Value>), ApiError> {
     switched_on(&state)?;
     let name = body.required_text("name");
     let draft = Draft::read(&mut body);
@@ -47,15 +56,25 @@ pub(crate) async fn create(State(state): App, Body(mut body): Body) -> Result<(S
     state.health.require_space()?;
     let name = named(&name)?;
     if name.is_reserved() {
-        return Err(ApiError::Unprocessable(format!("Invalid agent name '{name}'. The name is reserved.")));
+        return Err(ApiError::Unprocessable(format!(
+            "Invalid agent name '{name}'. The name is reserved."
+        )));
     }
     draft.check_model(&state, None)?;
-    let agent = change(&*state.custom_agents, &effective_user_id(), &name, |known| match known {
-        Some(_) => Err(ApiError::Conflict(format!("Agent '{name}' already exists"))),
-        None => Ok(Some(draft.over(CustomAgent::default()))),
-    })
+    let agent = change(
+        &*state.custom_agents,
+        &effective_user_id(),
+        &name,
+        |known| match known {
+            Some(_) => Err(ApiError::Conflict(format!("Agent '{name}' already exists"))),
+            None => Ok(Some(draft.over(CustomAgent::default()))),
+        },
+    )
     .await?;
-    Ok((StatusCode::CREATED, Json(shown(&name, &agent.unwrap_or_default()))))
+    Ok((
+        StatusCode::CREATED,
+        Json(shown(&name, &agent.unwrap_or_default())),
+    ))
 }
 
 /// `PUT /agents/{name}`: what the body leaves out stays.
@@ -65,11 +84,16 @@ pub(crate) async fn update(State(state): App, ids: Ids, Body(mut body): Body) ->
     let draft = Draft::read(&mut body);
     body.finish()?;
     state.health.require_space()?;
-    let agent = change(&*state.custom_agents, &effective_user_id(), &name, |known| {
-        let known = own(&name, known)?;
-        draft.check_model(&state, known.model.as_deref())?;
-        Ok::<_, ApiError>(Some(draft.over(known)))
-    })
+    let agent = change(
+        &*state.custom_agents,
+        &effective_user_id(),
+        &name,
+        |known| {
+            let known = own(&name, known)?;
+            draft.check_model(&state, known.model.as_deref())?;
+            Ok::<_, ApiError>(Some(draft.over(known)))
+        },
+    )
     .await?;
     Ok(Json(shown(&name, &agent.unwrap_or_default())))
 }
@@ -79,17 +103,33 @@ pub(crate) async fn delete(State(state): App, ids: Ids) -> Result<StatusCode, Ap
     switched_on(&state)?;
     let name = named(ids.text("name"))?;
     let user = effective_user_id();
-    let removed = change(&*state.custom_agents, &user, &name, |known| own(&name, known).map(|_| None)).await;
+    let removed = change(&*state.custom_agents, &user, &name, |known| {
+        own(&name, known).map(|_| None)
+    })
+    .await;
     // It may have gone with a request that could not forget what it remembered.
     let is_absent = matches!(removed, Err(ApiError::NotFound(_)));
-    let remembers = is_absent && state.memories.agents(&user).await?.iter().any(|agent| agent == name.as_str());
+    let remembers = is_absent
+        && state
+            .memories
+            .agents(&user)
+            .await?
+            .iter()
+            .any(|agent| agent == name.as_str());
     if remembers || removed.is_ok() {
         // Whoever has this name next is somebody else.
-        let memory = MemoryScope { user, agent: Some(name.to_string()) };
-        state.memories.forget(&memory).await.map_err(|error| match error {
-            MemoryError::Store(error) => error.into(),
-            error => ApiError::Conflict(error.to_string()),
-        })?;
+        let memory = MemoryScope {
+            user,
+            agent: Some(name.to_string()),
+        };
+        state
+            .memories
+            .forget(&memory)
+            .await
+            .map_err(|error| match error {
+                MemoryError::Store(error) => error.into(),
+                error => ApiError::Conflict(error.to_string()),
+            })?;
     }
     removed.map(|_| StatusCode::NO_CONTENT)
 }
@@ -97,7 +137,9 @@ pub(crate) async fn delete(State(state): App, ids: Ids) -> Result<StatusCode, Ap
 /// `GET /user-profile`.
 pub(crate) async fn profile(State(state): App) -> Answer {
     switched_on(&state)?;
-    Ok(Json(said(&state.custom_agents.profile(&effective_user_id()).await?)))
+    Ok(Json(said(
+        &state.custom_agents.profile(&effective_user_id()).await?,
+    )))
 }
 
 /// `PUT /user-profile`.
@@ -118,7 +160,9 @@ fn said(profile: &str) -> Value {
 fn switched_on(state: &GatewayState) -> Result<(), ApiError> {
     match state.info.features().agents_api {
         true => Ok(()),
-        false => Err(ApiError::Forbidden("Custom agents are not available: agents_api.enabled is false".to_owned())),
+        false => Err(ApiError::Forbidden(
+            "Custom agents are not available: agents_api.enabled is false".to_owned(),
+        )),
     }
 }
 
@@ -136,7 +180,9 @@ fn absent(name: &AgentName) -> ApiError {
 /// The agent, if it is one that its user can change.
 fn own(name: &AgentName, known: Option<CustomAgent>) -> Result<CustomAgent, ApiError> {
     match known.ok_or_else(|| absent(name))? {
-        agent if agent.shared => Err(ApiError::Conflict(format!("Agent '{name}' belongs to everybody and cannot be changed"))),
+        agent if agent.shared => Err(ApiError::Conflict(format!(
+            "Agent '{name}' belongs to everybody and cannot be changed"
+        ))),
         agent => Ok(agent),
     }
 }
@@ -179,7 +225,9 @@ impl Draft {
             skills: given(body, "skills", Fields::texts),
             model_settings: given(body, "model_settings", overrides),
             thinking_enabled: given(body, "thinking_enabled", Fields::flag),
-            reasoning_effort: given(body, "reasoning_effort", |body, key| body.word(key, &EFFORTS).map(str::to_owned)),
+            reasoning_effort: given(body, "reasoning_effort", |body, key| {
+                body.word(key, &EFFORTS).map(str::to_owned)
+            }),
         }
     }
 
@@ -192,7 +240,10 @@ impl Draft {
             skills: self.skills.clone().unwrap_or(held.skills),
             model_settings: self.model_settings.clone().unwrap_or(held.model_settings),
             thinking_enabled: self.thinking_enabled.unwrap_or(held.thinking_enabled),
-            reasoning_effort: self.reasoning_effort.clone().unwrap_or(held.reasoning_effort),
+            reasoning_effort: self
+                .reasoning_effort
+                .clone()
+                .unwrap_or(held.reasoning_effort),
             ..held
         }
     }
@@ -200,8 +251,14 @@ impl Draft {
     /// Refuses a model that there is not. One that the agent has already may have gone from the configuration since.
     fn check_model(&self, state: &GatewayState, held: Option<&str>) -> Result<(), ApiError> {
         match self.model.as_ref().and_then(Option::as_deref) {
-            Some(model) if held != Some(model) && state.info.models().iter().all(|known| known.name != model) => {
-                Err(ApiError::Unprocessable(format!("Model '{}' not found", model.chars().take(80).collect::<String>())))
+            Some(model)
+                if held != Some(model)
+                    && state.info.models().iter().all(|known| known.name != model) =>
+            {
+                Err(ApiError::Unprocessable(format!(
+                    "Model '{}' not found",
+                    model.chars().take(80).collect::<String>()
+                )))
             }
             _ => Ok(()),
         }
@@ -209,26 +266,52 @@ impl Draft {
 }
 
 /// A field that may be null, if the body has it.
-fn given<T>(body: &mut Fields, key: &str, read: impl FnOnce(&mut Fields, &str) -> Option<T>) -> Option<Option<T>> {
+fn given<T>(
+    body: &mut Fields,
+    key: &str,
+    read: impl FnOnce(&mut Fields, &str) -> Option<T>,
+) -> Option<Option<T>> {
     body.map().contains_key(key).then(|| read(body, key))
 }
 
 fn overrides(body: &mut Fields, key: &str) -> Option<ModelOverrides> {
     let given = body.object(key)?;
     let input = Value::Object(given.clone());
-    if let Some(unknown) = given.keys().find(|name| !["temperature", "max_tokens"].contains(&name.as_str())) {
-        return body.refuse("extra_forbidden", key, format!("Extra inputs are not permitted: {unknown}"), &input);
+    if let Some(unknown) = given
+        .keys()
+        .find(|name| !["temperature", "max_tokens"].contains(&name.as_str()))
+    {
+        return body.refuse(
+            "extra_forbidden",
+            key,
+            format!("Extra inputs are not permitted: {unknown}"),
+            &input,
+        );
     }
     let number = |name: &str| given.get(name).filter(|value| !value.is_null());
     let read = ModelOverrides {
-        temperature: number("temperature").and_then(Value::as_f64).filter(|value| (0.0..=2.0).contains(value)),
-        max_tokens: number("max_tokens").and_then(Value::as_u64).filter(|value| (1..=200_000).contains(value)),
+        temperature: number("temperature")
+            .and_then(Value::as_f64)
+            .filter(|value| (0.0..=2.0).contains(value)),
+        max_tokens: number("max_tokens")
+            .and_then(Value::as_u64)
+            .filter(|value| (1..=200_000).contains(value)),
     };
     if number("temperature").is_some() != read.temperature.is_some() {
-        return body.refuse("float_type", key, "temperature should be a number from 0 to 2", &input);
+        return body.refuse(
+            "float_type",
+            key,
+            "temperature should be a number from 0 to 2",
+            &input,
+        );
     }
     if number("max_tokens").is_some() != read.max_tokens.is_some() {
-        return body.refuse("int_type", key, "max_tokens should be a whole number from 1 to 200000", &input);
+        return body.refuse(
+            "int_type",
+            key,
+            "max_tokens should be a whole number from 1 to 200000",
+            &input,
+        );
     }
     Some(read)
 }

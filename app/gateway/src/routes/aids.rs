@@ -32,8 +32,11 @@ pub(crate) async fn suggest(State(state): App, ids: Ids, Body(mut body): Body) -
         Some(suggester) => {
             let till = state.till();
             let tab = till.open();
-            let suggestions = suggester.suggest(&said, wanted, model.as_deref(), tab.asker()).await;
-            tab.book(Some(&thread.thread_id), thread.user_id.as_deref()).await;
+            let suggestions = suggester
+                .suggest(&said, wanted, model.as_deref(), tab.asker())
+                .await;
+            tab.book(Some(&thread.thread_id), thread.user_id.as_deref())
+                .await;
             suggestions
         }
         None => Vec::new(),
@@ -48,20 +51,40 @@ fn said(body: &mut Fields) -> Vec<Said> {
         return Vec::new();
     };
     let Value::Array(messages) = &given else {
-        return body.refuse("list_type", "messages", "Input should be a valid list", &given).unwrap_or_default();
+        return body
+            .refuse(
+                "list_type",
+                "messages",
+                "Input should be a valid list",
+                &given,
+            )
+            .unwrap_or_default();
     };
     let mut said = Vec::new();
     for (index, message) in messages.iter().enumerate() {
         let role = message.get("role").and_then(Value::as_str);
-        let content = message.get("content").and_then(|content| Content::deserialize(content).ok());
+        let content = message
+            .get("content")
+            .and_then(|content| Content::deserialize(content).ok());
         let (Some(role), Some(content)) = (role, content) else {
             let loc = vec!["body".into(), "messages".into(), index.into()];
-            body.push(Issue::new("model_attributes_type", loc, "Input should have a role and a content", message));
+            body.push(Issue::new(
+                "model_attributes_type",
+                loc,
+                "Input should have a role and a content",
+                message,
+            ));
             continue;
         };
         match role {
-            "user" | "human" => said.push(Said { by_user: true, text: content.text() }),
-            "assistant" | "ai" => said.push(Said { by_user: false, text: content.text() }),
+            "user" | "human" => said.push(Said {
+                by_user: true,
+                text: content.text(),
+            }),
+            "assistant" | "ai" => said.push(Said {
+                by_user: false,
+                text: content.text(),
+            }),
             _ => {}
         }
     }
@@ -72,13 +95,21 @@ fn said(body: &mut Fields) -> Vec<Said> {
 pub(super) fn name(body: &mut Fields, key: &str) -> Option<String> {
     let text = body.text(key)?;
     if text.chars().count() > MOST_NAME_CHARS {
-        return body.refuse("string_too_long", key, format!("String should have at most {MOST_NAME_CHARS} characters"), &text.into());
+        return body.refuse(
+            "string_too_long",
+            key,
+            format!("String should have at most {MOST_NAME_CHARS} characters"),
+            &text.into(),
+        );
     }
     Some(text)
 }
 
 /// The thread of this name, if it is there and the actor's.
-async fn own_thread(state: &GatewayState, id: Option<&str>) -> Result<Option<ThreadRecord>, ApiError> {
+async fn own_thread(
+    state: &GatewayState,
+    id: Option<&str>,
+) -> Result<Option<ThreadRecord>, ApiError> {
     match id.and_then(|id| ThreadId::parse(id).ok()) {
         Some(thread) => Ok(state.threads.get(&thread, &Owner::Auto).await?),
         None => Ok(None),
@@ -91,19 +122,35 @@ pub(crate) async fn polish(State(state): App, Body(mut body): Body) -> Answer {
     let locale = name(&mut body, "locale");
     let thread = body.text("thread_id");
     body.finish()?;
-    let polisher = state.aids.polisher().ok_or_else(|| ApiError::NotFound("Input polishing is disabled".to_owned()))?;
+    let polisher = state
+        .aids
+        .polisher()
+        .ok_or_else(|| ApiError::NotFound("Input polishing is disabled".to_owned()))?;
     if draft.trim().is_empty() {
         return Err(ApiError::BadRequest("Text must not be empty".to_owned()));
     }
     if draft.chars().count() > polisher.max_chars {
-        return Err(ApiError::BadRequest(format!("Text must have at most {} characters", polisher.max_chars)));
+        return Err(ApiError::BadRequest(format!(
+            "Text must have at most {} characters",
+            polisher.max_chars
+        )));
     }
     let till = state.till();
     let tab = till.open();
-    let rewritten = polisher.polish(&draft, locale.as_deref(), tab.asker()).await;
+    let rewritten = polisher
+        .polish(&draft, locale.as_deref(), tab.asker())
+        .await;
     // A draft may be the first of a thread that is not there yet.
     let thread = own_thread(&state, thread.as_deref()).await?;
-    tab.book(thread.map(|thread| thread.thread_id).as_ref(), Some(&effective_user_id())).await;
-    let rewritten = rewritten.map_err(|_| ApiError::Unavailable("The draft could not be rewritten. Try again later.".to_owned()))?;
-    Ok(Json(json!({ "changed": rewritten != draft, "rewritten_text": rewritten })))
+    tab.book(
+        thread.map(|thread| thread.thread_id).as_ref(),
+        Some(&effective_user_id()),
+    )
+    .await;
+    let rewritten = rewritten.map_err(|_| {
+        ApiError::Unavailable("The draft could not be rewritten. Try again later.".to_owned())
+    })?;
+    Ok(Json(
+        json!({ "changed": rewritten != draft, "rewritten_text": rewritten }),
+    ))
 }

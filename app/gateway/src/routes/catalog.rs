@@ -12,14 +12,23 @@ use crate::extract::Ids;
 
 /// `GET /models`.
 pub(crate) async fn models(State(state): App) -> Json<Value> {
-    let token_usage = TokenUsageView { enabled: state.info.features().token_usage };
-    Json(json!(ModelList { models: state.info.models(), token_usage }))
+    let token_usage = TokenUsageView {
+        enabled: state.info.features().token_usage,
+    };
+    Json(json!(ModelList {
+        models: state.info.models(),
+        token_usage
+    }))
 }
 
 /// `GET /models/{name}`.
 pub(crate) async fn model(State(state): App, ids: Ids) -> Answer {
     let name = ids.text("name");
-    let found = state.info.models().into_iter().find(|model| model.name == name);
+    let found = state
+        .info
+        .models()
+        .into_iter()
+        .find(|model| model.name == name);
     let model = found.ok_or_else(|| ApiError::NotFound(format!("Model '{name}' not found")))?;
     Ok(Json(json!(model)))
 }

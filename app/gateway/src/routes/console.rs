@@ -33,7 +33,10 @@ const FURTHEST: u64 = 1_000_000_000;
 /// `GET /console/stats`: everything in one look.
 pub(crate) async fn stats(State(state): App) -> Answer {
     let runs = state.usage.counts(&Owner::Auto).await?;
-    let threads = state.threads.count(&ThreadSearch::default(), &Owner::Auto).await?;
+    let threads = state
+        .threads
+        .count(&ThreadSearch::default(), &Owner::Auto)
+        .await?;
     let agents = state.custom_agents.list(&effective_user_id()).await?.len();
     let spent = state.usage.spent(&Owner::Auto).await?;
     let mut bill = bill(&state);
@@ -58,17 +61,34 @@ pub(crate) async fn runs(State(state): App, query: Query) -> Answer {
     let limit = query.number("limit", 1..=100)?.unwrap_or(20) as usize;
     let offset = query.number("offset", 0..=FURTHEST)?.unwrap_or(0) as usize;
     let status = query.word("status", STATUSES)?;
-    let mut found = state.usage.runs(&RunListQuery { limit: limit + 1, offset, status }, &Owner::Auto).await?;
+    let mut found = state
+        .usage
+        .runs(
+            &RunListQuery {
+                limit: limit + 1,
+                offset,
+                status,
+            },
+            &Owner::Auto,
+        )
+        .await?;
     let has_more = found.len() > limit;
     found.truncate(limit);
     let titles = titles(&state, &found).await?;
-    let shown: Vec<Value> = found.iter().map(|run| shown(run, titles.get(run.thread_id.as_str()), &state)).collect();
+    let shown: Vec<Value> = found
+        .iter()
+        .map(|run| shown(run, titles.get(run.thread_id.as_str()), &state))
+        .collect();
     Ok(Json(json!({ "runs": shown, "has_more": has_more })))
 }
 
 fn shown(run: &RunRecord, title: Option<&String>, state: &GatewayState) -> Value {
     let mut bill = bill(state);
-    let costs: Vec<f64> = run.completion.by_model().filter_map(|(model, usage)| bill.add(model, &usage)).collect();
+    let costs: Vec<f64> = run
+        .completion
+        .by_model()
+        .filter_map(|(model, usage)| bill.add(model, &usage))
+        .collect();
     // Durations stay far below what a float holds exactly.
     let seconds = (run.updated_at - run.created_at).num_milliseconds().max(0) as f64 / 1_000.0;
     json!({
@@ -89,13 +109,23 @@ fn shown(run: &RunRecord, title: Option<&String>, state: &GatewayState) -> Value
 }
 
 /// The titles of the threads of a page.
-async fn titles(state: &GatewayState, runs: &[RunRecord]) -> Result<HashMap<String, String>, ApiError> {
+async fn titles(
+    state: &GatewayState,
+    runs: &[RunRecord],
+) -> Result<HashMap<String, String>, ApiError> {
     if runs.is_empty() {
         return Ok(HashMap::new());
     }
-    let search = ThreadSearch { ids: runs.iter().map(|run| run.thread_id.clone()).collect(), limit: runs.len(), ..ThreadSearch::default() };
+    let search = ThreadSearch {
+        ids: runs.iter().map(|run| run.thread_id.clone()).collect(),
+        limit: runs.len(),
+        ..ThreadSearch::default()
+    };
     let threads = state.threads.search(&search, &Owner::Auto).await?;
-    Ok(threads.into_iter().filter_map(|thread| Some((thread.thread_id.to_string(), thread.title?))).collect())
+    Ok(threads
+        .into_iter()
+        .filter_map(|thread| Some((thread.thread_id.to_string(), thread.title?)))
+        .collect())
 }
 
 /// `GET /console/usage`: tokens and costs, day by day and model by model.
@@ -127,7 +157,13 @@ pub(crate) async fn usage(State(state): App, query: Query) -> Answer {
     let first = window.day_of(window.since);
     let dates = first.iter_days().take(days as usize);
     let none = UsageMetadata::default();
-    let rows: Vec<Value> = dates.map(|date| by_date.remove(&date).unwrap_or_else(|| row(date, &none, 0, 0.0))).collect();
+    let rows: Vec<Value> = dates
+        .map(|date| {
+            by_date
+                .remove(&date)
+                .unwrap_or_else(|| row(date, &none, 0, 0.0))
+        })
+        .collect();
     let models = by_model.into_iter().map(|(model, (sum, cost))| {
         let (input, cached) = (sum.usage.input_tokens, sum.usage.cache_read());
         let said = json!({
@@ -148,7 +184,9 @@ pub(crate) async fn usage(State(state): App, query: Query) -> Answer {
 }
 
 fn added_up(spent: &[Spent]) -> UsageMetadata {
-    spent.iter().fold(UsageMetadata::default(), |sum, spent| sum.and(&spent.usage))
+    spent
+        .iter()
+        .fold(UsageMetadata::default(), |sum, spent| sum.and(&spent.usage))
 }
 
 fn row(date: NaiveDate, sum: &UsageMetadata, runs: u64, cost: f64) -> Value {

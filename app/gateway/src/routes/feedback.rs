@@ -34,28 +34,43 @@ pub(crate) async fn post(State(state): App, ids: Ids, Body(mut body): Body) -> A
 /// What was given.
 pub(crate) async fn list(State(state): App, ids: Ids) -> Answer {
     let (thread, run) = run_of(&state, &ids).await?;
-    let rows = state.feedback.list(&thread, Some(&run), &Owner::Auto).await?;
+    let rows = state
+        .feedback
+        .list(&thread, Some(&run), &Owner::Auto)
+        .await?;
     Ok(Json(rows.iter().map(feedback_json).collect()))
 }
 
 /// What it adds up to.
 pub(crate) async fn stats(State(state): App, ids: Ids) -> Answer {
     let (thread, run) = run_of(&state, &ids).await?;
-    let rows = state.feedback.list(&thread, Some(&run), &Owner::Auto).await?;
+    let rows = state
+        .feedback
+        .list(&thread, Some(&run), &Owner::Auto)
+        .await?;
     let count = |rating| rows.iter().filter(|row| row.rating == rating).count();
     let (positive, negative) = (count(Rating::Up), count(Rating::Down));
-    Ok(Json(json!({ "run_id": run, "total": rows.len(), "positive": positive, "negative": negative })))
+    Ok(Json(
+        json!({ "run_id": run, "total": rows.len(), "positive": positive, "negative": negative }),
+    ))
 }
 
 /// Takes it back: the caller's, or the one whose id is in the path.
 pub(crate) async fn delete(State(state): App, ids: Ids) -> Answer {
     let (thread, run) = run_of(&state, &ids).await?;
     let id = Some(ids.text("feedback_id")).filter(|id| !id.is_empty());
-    if state.feedback.delete(&thread, &run, id, &Owner::Auto).await? {
+    if state
+        .feedback
+        .delete(&thread, &run, id, &Owner::Auto)
+        .await?
+    {
         return Ok(Json(json!({ "success": true })));
     }
     Err(ApiError::NotFound(match id {
-        Some(id) => format!("Feedback {} not found", id.chars().take(80).collect::<String>()),
+        Some(id) => format!(
+            "Feedback {} not found",
+            id.chars().take(80).collect::<String>()
+        ),
         None => "No feedback found for this run".to_owned(),
     }))
 }
@@ -66,12 +81,33 @@ fn rating(body: &mut Fields) -> Option<i64> {
         body.missing("rating");
         return None;
     };
-    let number = given.as_f64().map(|number| if number.abs() == 1.0 { number as i64 } else { 0 });
-    number.or_else(|| body.refuse("int_type", "rating", "Input should be a valid integer", &given))
+    let number = given.as_f64().map(|number| {
+        if number.abs() == 1.0 {
+            number as i64
+        } else {
+            0
+        }
+    });
+    number.or_else(|| {
+        body.refuse(
+            "int_type",
+            "rating",
+            "Input should be a valid integer",
+            &given,
+        )
+    })
 }
 
-async fn write(state: &GatewayState, ids: &Ids, rating: Option<i64>, comment: Option<String>, message_id: Option<String>) -> Answer {
-    let rating = rating.and_then(Rating::from_number).ok_or_else(|| ApiError::BadRequest("rating must be +1 or -1".to_owned()))?;
+async fn write(
+    state: &GatewayState,
+    ids: &Ids,
+    rating: Option<i64>,
+    comment: Option<String>,
+    message_id: Option<String>,
+) -> Answer {
+    let rating = rating
+        .and_then(Rating::from_number)
+        .ok_or_else(|| ApiError::BadRequest("rating must be +1 or -1".to_owned()))?;
     let (thread_id, run_id) = run_of(state, ids).await?;
     let feedback = Feedback {
         feedback_id: state.ids.random().to_string(),
@@ -83,7 +119,11 @@ async fn write(state: &GatewayState, ids: &Ids, rating: Option<i64>, comment: Op
         comment,
         created_at: state.clock.now(),
     };
-    let stored = state.feedback.put(feedback).await?.ok_or_else(|| ApiError::RunNotFound(run_id.to_string()))?;
+    let stored = state
+        .feedback
+        .put(feedback)
+        .await?
+        .ok_or_else(|| ApiError::RunNotFound(run_id.to_string()))?;
     Ok(Json(feedback_json(&stored)))
 }
 

@@ -3,8 +3,8 @@
 use axum::Json;
 use axum::extract::State;
 use harness::memory::{
-    FactChange, ImportIssue, MemoryDocument, MemoryError, MemoryScope, MemoryStatus, category_issue, confidence_issue, content_issue,
-    import_issues,
+    FactChange, ImportIssue, MemoryDocument, MemoryError, MemoryScope, MemoryStatus,
+    category_issue, confidence_issue, content_issue, import_issues,
 };
 use harness::runtime::actor_context::effective_user_id;
 use serde::Deserialize;
@@ -35,14 +35,32 @@ pub(crate) async fn add(State(state): App, Body(mut body): Body) -> Answer {
     }
     let fact = change(&mut body);
     body.finish()?;
-    let (content, category) = (fact.content.unwrap_or_default(), fact.category.unwrap_or_else(|| "context".to_owned()));
-    answer(state.memories.add(&scope(), &content, &category, fact.confidence.unwrap_or(0.5)).await)
+    let (content, category) = (
+        fact.content.unwrap_or_default(),
+        fact.category.unwrap_or_else(|| "context".to_owned()),
+    );
+    answer(
+        state
+            .memories
+            .add(
+                &scope(),
+                &content,
+                &category,
+                fact.confidence.unwrap_or(0.5),
+            )
+            .await,
+    )
 }
 
 pub(crate) async fn correct(State(state): App, ids: Ids, Body(mut body): Body) -> Answer {
     let change = change(&mut body);
     body.finish()?;
-    answer(state.memories.correct(&scope(), ids.text("fact_id"), &change).await)
+    answer(
+        state
+            .memories
+            .correct(&scope(), ids.text("fact_id"), &change)
+            .await,
+    )
 }
 
 pub(crate) async fn remove(State(state): App, ids: Ids) -> Answer {
@@ -53,9 +71,21 @@ pub(crate) async fn import(State(state): App, Body(mut body): Body) -> Answer {
     let given = Value::Object(body.map().clone());
     let document = match MemoryDocument::deserialize(&given) {
         Ok(document) => document,
-        Err(error) => body.refuse("value_error", "facts", format!("Input should be a memory: {error}"), &given).unwrap_or_default(),
+        Err(error) => body
+            .refuse(
+                "value_error",
+                "facts",
+                format!("Input should be a memory: {error}"),
+                &given,
+            )
+            .unwrap_or_default(),
     };
-    for ImportIssue { kind, field, message } in import_issues(&document) {
+    for ImportIssue {
+        kind,
+        field,
+        message,
+    } in import_issues(&document)
+    {
         body.refuse::<()>(kind, field, message, &Value::Null);
     }
     body.finish()?;
@@ -67,7 +97,10 @@ pub(crate) async fn config(State(state): App) -> Answer {
 }
 
 pub(crate) async fn status(State(state): App) -> Answer {
-    Ok(Json(json!(MemoryStatus { config: state.info.memory(), data: state.memories.read(&scope()).await?.document })))
+    Ok(Json(json!(MemoryStatus {
+        config: state.info.memory(),
+        data: state.memories.read(&scope()).await?.document
+    })))
 }
 
 /// The signed-in user's.
@@ -78,9 +111,10 @@ fn scope() -> MemoryScope {
 fn answer(document: Result<MemoryDocument, MemoryError>) -> Answer {
     match document {
         Ok(document) => Ok(Json(json!(document))),
-        Err(MemoryError::NoFact(id)) => {
-            Err(ApiError::NotFound(format!("Memory fact '{}' not found.", id.chars().take(80).collect::<String>())))
-        }
+        Err(MemoryError::NoFact(id)) => Err(ApiError::NotFound(format!(
+            "Memory fact '{}' not found.",
+            id.chars().take(80).collect::<String>()
+        ))),
         Err(error @ MemoryError::Duplicate) => Err(ApiError::Conflict(error.to_string())),
         Err(MemoryError::Store(error)) => Err(error.into()),
         Err(error) => Err(ApiError::Conflict(error.to_string())),
@@ -97,7 +131,11 @@ fn change(body: &mut Fields) -> FactChange {
 }
 
 /// A text that may be kept.
-fn words(body: &mut Fields, key: &str, issue: impl Fn(&str) -> Option<ImportIssue>) -> Option<String> {
+fn words(
+    body: &mut Fields,
+    key: &str,
+    issue: impl Fn(&str) -> Option<ImportIssue>,
+) -> Option<String> {
     let text = body.text(key)?;
     match issue(&text) {
         Some(issue) => body.refuse(issue.kind, key, issue.message, &text.into()),

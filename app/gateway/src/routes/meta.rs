@@ -51,7 +51,8 @@ pub(crate) async fn ready(State(state): App) -> Response {
         Verdict::Degraded => (StatusCode::OK, "degraded"),
         Verdict::NotReady => (StatusCode::SERVICE_UNAVAILABLE, "not ready"),
     };
-    let mut body = json!({ "status": status, "service": SERVICE, "checks": findings_json(&findings) });
+    let mut body =
+        json!({ "status": status, "service": SERVICE, "checks": findings_json(&findings) });
     if let Some(reason) = reason(&findings) {
         body["reason"] = reason.into();
     }
@@ -66,23 +67,42 @@ pub(crate) enum MetricsFormat {
 }
 
 /// The words for it.
-pub(crate) const METRICS_FORMATS: &[(&str, MetricsFormat)] = &[("prometheus", MetricsFormat::Prometheus), ("json", MetricsFormat::Json)];
+pub(crate) const METRICS_FORMATS: &[(&str, MetricsFormat)] = &[
+    ("prometheus", MetricsFormat::Prometheus),
+    ("json", MetricsFormat::Json),
+];
 
 /// `GET /metrics`: the figures of this process for Prometheus, or how many runs wait and work, in all processes, as JSON.
 pub(crate) async fn metrics(State(state): App, query: Query) -> Reply {
     if query.word("format", METRICS_FORMATS)? == Some(MetricsFormat::Json) {
         let now = state.clock.now();
-        return Ok(Json(json!({ "queue": queue_json(&state.runs.load().await?, now) })).into_response());
+        return Ok(
+            Json(json!({ "queue": queue_json(&state.runs.load().await?, now) })).into_response(),
+        );
     }
     state.counted.refresh(&state.runs, state.clock.now()).await;
-    Ok(([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], state.metrics.render()).into_response())
+    Ok((
+        [(
+            header::CONTENT_TYPE,
+            "text/plain; version=0.0.4; charset=utf-8",
+        )],
+        state.metrics.render(),
+    )
+        .into_response())
 }
 
 /// How many runs wait and work, and how long those wait that may begin.
 fn queue_json(runs: &[RunStanding], now: DateTime<Utc>) -> Value {
-    let pending: Vec<&RunStanding> = runs.iter().filter(|run| run.status.wire() == RunStatus::Pending.wire()).collect();
+    let pending: Vec<&RunStanding> = runs
+        .iter()
+        .filter(|run| run.status.wire() == RunStatus::Pending.wire())
+        .collect();
     // In the order of their making, so the longest wait comes first.
-    let waits: Vec<f64> = pending.iter().map(|run| (now - run.created_at).as_seconds_f64()).filter(|seconds| *seconds >= 0.0).collect();
+    let waits: Vec<f64> = pending
+        .iter()
+        .map(|run| (now - run.created_at).as_seconds_f64())
+        .filter(|seconds| *seconds >= 0.0)
+        .collect();
     json!({
         "n_pending": pending.len(),
         "n_running": runs.len() - pending.len(),
@@ -137,8 +157,13 @@ mod tests {
             status,
             created_at: at(second),
         };
-        let waiting =
-            [(RunStatus::Pending, 1), (RunStatus::Running, 2), (RunStatus::Pending, 3), (RunStatus::Starting, 4), (RunStatus::Pending, 99)];
+        let waiting = [
+            (RunStatus::Pending, 1),
+            (RunStatus::Running, 2),
+            (RunStatus::Pending, 3),
+            (RunStatus::Starting, 4),
+            (RunStatus::Pending, 99),
+        ];
         assert_eq!(
             queue_json(&waiting.map(|(status, second)| run(status, second)), at(10)),
             json!({ "n_pending": 4, "n_running": 1, "pending_runs_wait_time_max_secs": 9.0, "pending_runs_wait_time_med_secs": 7.0 })

@@ -23,7 +23,12 @@ pub(crate) async fn list(State(state): App) -> Answer {
 }
 
 pub(crate) async fn get(State(state): App, ids: Ids) -> Answer {
-    Ok(Json(json!(SkillView::from(&state.skills.get(&effective_user_id(), ids.text("name")).await?))))
+    Ok(Json(json!(SkillView::from(
+        &state
+            .skills
+            .get(&effective_user_id(), ids.text("name"))
+            .await?
+    ))))
 }
 
 /// Switches a skill.
@@ -34,7 +39,12 @@ pub(crate) async fn put(State(state): App, ids: Ids, Body(mut body): Body) -> An
     }
     let enabled = body.flag("enabled").unwrap_or_default();
     body.finish()?;
-    Ok(Json(json!(SkillView::from(&state.skills.switch(&effective_user_id(), ids.text("name"), enabled).await?))))
+    Ok(Json(json!(SkillView::from(
+        &state
+            .skills
+            .switch(&effective_user_id(), ids.text("name"), enabled)
+            .await?
+    ))))
 }
 
 /// Installs an archive that lies among a thread's files.
@@ -43,16 +53,24 @@ pub(crate) async fn install(State(state): App, Body(mut body): Body) -> Answer {
     let (thread, path) = (body.required_text("thread_id"), body.required_text("path"));
     body.finish()?;
     state.health.require_space()?;
-    let thread = ThreadId::parse(thread).map_err(|error| ApiError::Unprocessable(error.to_string()))?;
+    let thread =
+        ThreadId::parse(thread).map_err(|error| ApiError::Unprocessable(error.to_string()))?;
     let path = archive_path(&path)?;
     let user = effective_user_id();
-    let (archive, _) = state.files.thread(&user, &thread).open_read(&path).await.map_err(|error| match error.fault() {
-        Some(Fault::NotFound | Fault::NotDirectory) => ApiError::NotFound(format!("Skill file not found: {path}")),
-        Some(Fault::IsDirectory | Fault::NotRegular | Fault::Symlink | Fault::Permission) => {
-            ApiError::BadRequest(format!("Path is not a file: {path}"))
-        }
-        _ => error.into(),
-    })?;
+    let (archive, _) = state
+        .files
+        .thread(&user, &thread)
+        .open_read(&path)
+        .await
+        .map_err(|error| match error.fault() {
+            Some(Fault::NotFound | Fault::NotDirectory) => {
+                ApiError::NotFound(format!("Skill file not found: {path}"))
+            }
+            Some(Fault::IsDirectory | Fault::NotRegular | Fault::Symlink | Fault::Permission) => {
+                ApiError::BadRequest(format!("Path is not a file: {path}"))
+            }
+            _ => error.into(),
+        })?;
     let skill = state.skills.install(&user, archive).await?;
     Ok(Json(json!(SkillInstalled::from(&skill))))
 }
@@ -61,7 +79,9 @@ pub(crate) async fn install(State(state): App, Body(mut body): Body) -> Answer {
 pub(crate) async fn reload(State(state): App) -> Answer {
     require_admin(ADMINS_ONLY)?;
     state.skills.reload();
-    Ok(Json(json!({ "success": true, "scope": "process", "message": "Skills are read anew from the next use on." })))
+    Ok(Json(
+        json!({ "success": true, "scope": "process", "message": "Skills are read anew from the next use on." }),
+    ))
 }
 
 /// The user's own.
@@ -74,7 +94,12 @@ pub(crate) async fn list_own(State(state): App) -> Answer {
 
 pub(crate) async fn get_own(State(state): App, ids: Ids) -> Answer {
     require_admin(ADMINS_ONLY)?;
-    Ok(Json(with_text(state.skills.own(&effective_user_id(), ids.text("name")).await?)))
+    Ok(Json(with_text(
+        state
+            .skills
+            .own(&effective_user_id(), ids.text("name"))
+            .await?,
+    )))
 }
 
 pub(crate) async fn put_own(State(state): App, ids: Ids, Body(mut body): Body) -> Answer {
@@ -82,18 +107,28 @@ pub(crate) async fn put_own(State(state): App, ids: Ids, Body(mut body): Body) -
     let text = body.required_text("content");
     body.finish()?;
     state.health.require_space()?;
-    Ok(Json(with_text(state.skills.edit(&effective_user_id(), ids.text("name"), text).await?)))
+    Ok(Json(with_text(
+        state
+            .skills
+            .edit(&effective_user_id(), ids.text("name"), text)
+            .await?,
+    )))
 }
 
 pub(crate) async fn delete_own(State(state): App, ids: Ids) -> Answer {
     require_admin(ADMINS_ONLY)?;
-    state.skills.remove(&effective_user_id(), ids.text("name")).await?;
+    state
+        .skills
+        .remove(&effective_user_id(), ids.text("name"))
+        .await?;
     Ok(Json(json!({ "success": true })))
 }
 
 pub(crate) async fn history(State(state): App, ids: Ids) -> Answer {
     require_admin(ADMINS_ONLY)?;
-    Ok(Json(json!({ "history": state.skills.history(&effective_user_id(), ids.text("name")).await? })))
+    Ok(Json(
+        json!({ "history": state.skills.history(&effective_user_id(), ids.text("name")).await? }),
+    ))
 }
 
 pub(crate) async fn roll_back(State(state): App, ids: Ids, Body(mut body): Body) -> Answer {
@@ -101,7 +136,12 @@ pub(crate) async fn roll_back(State(state): App, ids: Ids, Body(mut body): Body)
     let index = index(&mut body);
     body.finish()?;
     state.health.require_space()?;
-    Ok(Json(with_text(state.skills.roll_back(&effective_user_id(), ids.text("name"), index.unwrap_or(-1)).await?)))
+    Ok(Json(with_text(
+        state
+            .skills
+            .roll_back(&effective_user_id(), ids.text("name"), index.unwrap_or(-1))
+            .await?,
+    )))
 }
 
 /// Which change to go back before; the last one when nothing is said.
@@ -109,7 +149,12 @@ fn index(body: &mut Fields) -> Option<i64> {
     let given = body.value("history_index")?.clone();
     match given.as_i64() {
         Some(index) => Some(index),
-        None => body.refuse("int_type", "history_index", "Input should be a valid integer", &given),
+        None => body.refuse(
+            "int_type",
+            "history_index",
+            "Input should be a valid integer",
+            &given,
+        ),
     }
 }
 
@@ -118,7 +163,9 @@ fn archive_path(raw: &str) -> Result<VirtualPath, ApiError> {
     if path.file_name().ends_with(ARCHIVE_ENDING) {
         return Ok(path);
     }
-    Err(ApiError::BadRequest(format!("File must have the extension {ARCHIVE_ENDING}")))
+    Err(ApiError::BadRequest(format!(
+        "File must have the extension {ARCHIVE_ENDING}"
+    )))
 }
 
 fn with_text((skill, text): (Skill, String)) -> Value {

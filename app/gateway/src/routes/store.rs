@@ -6,7 +6,8 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use chrono::TimeDelta;
 use deerflow_domain::items::{
-    Filter, Indexing, InvalidPlace, ItemError, Namespace, NamespaceQuery, PutRequest, SearchRequest, checked_key,
+    Filter, Indexing, InvalidPlace, ItemError, Namespace, NamespaceQuery, PutRequest,
+    SearchRequest, checked_key,
 };
 use harness::models::ModelErrorKind;
 use harness::runtime::actor_context::effective_user_id;
@@ -24,7 +25,10 @@ const MOST_SKIPPED: u64 = 100_000;
 
 /// `PUT /store/items`: writes an item whole.
 pub(crate) async fn put(State(state): App, Body(mut body): Body) -> Reply {
-    let (labels, key) = (required_labels(&mut body, "namespace"), required_key(&mut body));
+    let (labels, key) = (
+        required_labels(&mut body, "namespace"),
+        required_key(&mut body),
+    );
     let value = body.object("value");
     if body.value("value").is_none() {
         body.missing("value");
@@ -39,7 +43,13 @@ pub(crate) async fn put(State(state): App, Body(mut body): Body) -> Reply {
         Ok(place) => place,
         Err(invalid) => return Ok(plain_refusal(&invalid)),
     };
-    let request = PutRequest { namespace, key, value: value.unwrap_or_default(), ttl, indexing };
+    let request = PutRequest {
+        namespace,
+        key,
+        value: value.unwrap_or_default(),
+        ttl,
+        indexing,
+    };
     state.items.put(&effective_user_id(), request).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }
@@ -47,30 +57,48 @@ pub(crate) async fn put(State(state): App, Body(mut body): Body) -> Reply {
 /// `GET /store/items?namespace=a.b&key=k`: the item, or `null`.
 pub(crate) async fn get(State(state): App, query: Query) -> Reply {
     let Some(key) = query.get("key").filter(|key| !key.is_empty()) else {
-        return Ok((StatusCode::BAD_REQUEST, Json(json!({ "error": "Key is required" }))).into_response());
+        return Ok((
+            StatusCode::BAD_REQUEST,
+            Json(json!({ "error": "Key is required" })),
+        )
+            .into_response());
     };
     let refresh = query.flag("refresh_ttl")?;
-    let labels = query.get("namespace").filter(|text| !text.is_empty()).map(|text| text.split('.').map(str::to_owned).collect());
+    let labels = query
+        .get("namespace")
+        .filter(|text| !text.is_empty())
+        .map(|text| text.split('.').map(str::to_owned).collect());
     let namespace = match Namespace::new(labels.unwrap_or_default()) {
         Ok(namespace) => namespace,
         Err(invalid) => return Ok(plain_refusal(&invalid)),
     };
     // No item has a key that cannot be kept.
-    let Ok(key) = checked_key(key.to_owned()) else { return Ok(Json(Value::Null).into_response()) };
-    let found = state.items.get(&effective_user_id(), &namespace, &key, refresh).await?;
+    let Ok(key) = checked_key(key.to_owned()) else {
+        return Ok(Json(Value::Null).into_response());
+    };
+    let found = state
+        .items
+        .get(&effective_user_id(), &namespace, &key, refresh)
+        .await?;
     Ok(Json(found.map_or(Value::Null, |item| item_json(&item))).into_response())
 }
 
 /// `DELETE /store/items`: there is no item in the place afterwards.
 pub(crate) async fn delete(State(state): App, Body(mut body): Body) -> Reply {
-    let (labels, key) = (body.texts("namespace").unwrap_or_default(), required_key(&mut body));
+    let (labels, key) = (
+        body.texts("namespace").unwrap_or_default(),
+        required_key(&mut body),
+    );
     body.finish()?;
     let namespace = match Namespace::new(labels) {
         Ok(namespace) => namespace,
         Err(invalid) => return Ok(plain_refusal(&invalid)),
     };
     if let Ok(key) = checked_key(key) {
-        state.items.delete(&effective_user_id(), &namespace, &key).await?;
+        state
+            .items
+            .delete(&effective_user_id(), &namespace, &key)
+            .await?;
     }
     Ok(StatusCode::NO_CONTENT.into_response())
 }
@@ -84,12 +112,20 @@ pub(crate) async fn search(State(state): App, Body(mut body): Body) -> Reply {
     let offset = body.number("offset", 0..=MOST_SKIPPED).unwrap_or_default() as usize;
     let refresh = body.flag("refresh_ttl");
     body.finish()?;
-    let filter = Filter::parse(filter).map_err(|unknown| ApiError::Unprocessable(unknown.to_string()))?;
+    let filter =
+        Filter::parse(filter).map_err(|unknown| ApiError::Unprocessable(unknown.to_string()))?;
     let prefix = match Namespace::new(labels) {
         Ok(prefix) => prefix,
         Err(invalid) => return Ok(plain_refusal(&invalid)),
     };
-    let request = SearchRequest { prefix, filter, query, limit, offset, refresh };
+    let request = SearchRequest {
+        prefix,
+        filter,
+        query,
+        limit,
+        offset,
+        refresh,
+    };
     let hits = state.items.search(&effective_user_id(), request).await?;
     Ok(Json(json!({ "items": hits.iter().map(hit_json).collect::<Vec<_>>() })).into_response())
 }
@@ -99,15 +135,24 @@ pub(crate) async fn namespaces(State(state): App, Body(mut body): Body) -> Answe
     let query = NamespaceQuery {
         prefix: body.texts("prefix").unwrap_or_default(),
         suffix: body.texts("suffix").unwrap_or_default(),
-        max_depth: body.number("max_depth", 1..=1_000).map(|depth| depth as usize),
+        max_depth: body
+            .number("max_depth", 1..=1_000)
+            .map(|depth| depth as usize),
         limit: body.number("limit", 1..=MOST_HITS).unwrap_or(100) as usize,
         offset: body.number("offset", 0..=MOST_SKIPPED).unwrap_or_default() as usize,
     };
     body.finish()?;
     // What no label can be matches nothing, and has no place in a query.
-    let can_match = Namespace::new(query.prefix.iter().chain(&query.suffix).cloned().collect()).is_ok();
-    let found = if can_match { state.items.namespaces(&effective_user_id(), &query).await? } else { Vec::new() };
-    Ok(Json(json!({ "namespaces": found.iter().map(Namespace::labels).collect::<Vec<_>>() })))
+    let can_match =
+        Namespace::new(query.prefix.iter().chain(&query.suffix).cloned().collect()).is_ok();
+    let found = if can_match {
+        state.items.namespaces(&effective_user_id(), &query).await?
+    } else {
+        Vec::new()
+    };
+    Ok(Json(
+        json!({ "namespaces": found.iter().map(Namespace::labels).collect::<Vec<_>>() }),
+    ))
 }
 
 /// The platform says what is wrong with a place as bare text.
@@ -132,16 +177,31 @@ fn read_indexing(body: &mut Fields) -> Indexing {
         None => Indexing::AsConfigured,
         Some(Value::Bool(false)) => Indexing::Off,
         Some(Value::Array(_)) => body.texts("index").map_or(Indexing::Off, Indexing::Fields),
-        Some(other) => body.refuse("union_type", "index", "Input should be false or a list of field paths", &other).unwrap_or_default(),
+        Some(other) => body
+            .refuse(
+                "union_type",
+                "index",
+                "Input should be false or a list of field paths",
+                &other,
+            )
+            .unwrap_or_default(),
     }
 }
 
 /// Minutes.
 fn read_ttl(body: &mut Fields) -> Option<TimeDelta> {
     let given = body.value("ttl").cloned()?;
-    match given.as_f64().filter(|minutes| *minutes > 0.0 && *minutes <= LONGEST_TTL) {
+    match given
+        .as_f64()
+        .filter(|minutes| *minutes > 0.0 && *minutes <= LONGEST_TTL)
+    {
         Some(minutes) => Some(TimeDelta::microseconds((minutes * 60e6) as i64)),
-        None => body.refuse("number_type", "ttl", "Input should be a number of minutes above 0", &given),
+        None => body.refuse(
+            "number_type",
+            "ttl",
+            "Input should be a number of minutes above 0",
+            &given,
+        ),
     }
 }
 
@@ -155,7 +215,9 @@ impl From<ItemError> for ApiError {
             }
             ItemError::Embedding(failed) => {
                 tracing::warn!(error = %failed, "the embedding model failed");
-                Self::Unavailable("the embedding model does not answer; nothing was changed".to_owned())
+                Self::Unavailable(
+                    "the embedding model does not answer; nothing was changed".to_owned(),
+                )
             }
             other => Self::Internal(other.to_string()),
         }

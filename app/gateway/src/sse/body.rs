@@ -35,7 +35,9 @@ impl EventFilter {
         let name = event.event.split('|').next().unwrap_or_default();
         // `messages` covers the accumulated form's `messages/partial` and its siblings too.
         let base = name.split('/').next().unwrap_or_default();
-        self.0.is_empty() || name == "error" || self.0.iter().any(|wanted| wanted == name || wanted == base)
+        self.0.is_empty()
+            || name == "error"
+            || self.0.iter().any(|wanted| wanted == name || wanted == base)
     }
 }
 
@@ -56,13 +58,20 @@ pub struct EventStream {
 
 impl fmt::Debug for EventStream {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("EventStream").field("frames", &self.frames).field("guard", &self.guard).finish_non_exhaustive()
+        f.debug_struct("EventStream")
+            .field("frames", &self.frames)
+            .field("guard", &self.guard)
+            .finish_non_exhaustive()
     }
 }
 
 impl EventStream {
     /// Follows `items` until their end, a gap, an abort, or `shutdown`.
-    pub fn new(items: BoxStream<'static, StreamItem>, style: Style, shutdown: CancellationToken) -> Self {
+    pub fn new(
+        items: BoxStream<'static, StreamItem>,
+        style: Style,
+        shutdown: CancellationToken,
+    ) -> Self {
         Self {
             items: Some(items),
             frames: Frames::new(style),
@@ -129,7 +138,9 @@ impl EventStream {
                 self.frames.end();
                 self.stop(None);
             }
-            Some(StreamItem::Aborted) => self.stop(Some("the stream was cut; come back with Last-Event-ID")),
+            Some(StreamItem::Aborted) => {
+                self.stop(Some("the stream was cut; come back with Last-Event-ID"))
+            }
             None if self.gapped => self.stop(None),
             None => self.stop(Some("the stream broke off before the run's end")),
         }
@@ -139,7 +150,11 @@ impl EventStream {
         if self.opening.holds(cx) {
             return;
         }
-        let limit = if self.opening.is_first() { 1 } else { CHUNK_LIMIT };
+        let limit = if self.opening.is_first() {
+            1
+        } else {
+            CHUNK_LIMIT
+        };
         while self.frames.size() < limit {
             let Some(items) = &mut self.items else { return };
             match items.poll_next_unpin(cx) {

@@ -31,7 +31,12 @@ pub struct Frames {
 impl Frames {
     /// Nothing yet.
     pub fn new(style: Style) -> Self {
-        Self { style, gathered: BytesMut::new(), ready: VecDeque::new(), size: 0 }
+        Self {
+            style,
+            gathered: BytesMut::new(),
+            ready: VecDeque::new(),
+            size: 0,
+        }
     }
 
     /// How many bytes wait.
@@ -62,7 +67,9 @@ impl Frames {
 
     /// The hole in a replay; at most the run's end follows it.
     pub fn gap(&mut self, gap: &Gap) {
-        let data = serde_json::to_vec(gap).map(Bytes::from).unwrap_or_else(|_| Bytes::from_static(b"null"));
+        let data = serde_json::to_vec(gap)
+            .map(Bytes::from)
+            .unwrap_or_else(|_| Bytes::from_static(b"null"));
         self.frame("gap", [&data], None);
     }
 
@@ -119,7 +126,11 @@ mod tests {
     use harness::runtime::stream_bridge::EventId;
 
     fn event(data: &'static [u8]) -> StreamEvent {
-        StreamEvent { id: EventId { seq: 3, attempt: 1 }, event: "values".into(), data: Bytes::from_static(data).into() }
+        StreamEvent {
+            id: EventId { seq: 3, attempt: 1 },
+            event: "values".into(),
+            data: Bytes::from_static(data).into(),
+        }
     }
 
     fn written(style: Style, write: impl FnOnce(&mut Frames)) -> String {
@@ -133,8 +144,14 @@ mod tests {
         String::from_utf8(text).unwrap()
     }
 
-    const DEERFLOW: Style = Style { dialect: Dialect::DeerFlow, ids: true };
-    const PLATFORM: Style = Style { dialect: Dialect::Platform, ids: false };
+    const DEERFLOW: Style = Style {
+        dialect: Dialect::DeerFlow,
+        ids: true,
+    };
+    const PLATFORM: Style = Style {
+        dialect: Dialect::Platform,
+        ids: false,
+    };
 
     #[test]
     fn frames_are_the_recorded_bytes_of_each_dialect() {
@@ -143,15 +160,23 @@ mod tests {
             frames.heartbeat();
             frames.end();
         };
-        assert_eq!(written(DEERFLOW, all), "event: values\ndata: {\"a\":1}\nid: 3-1\n\n: heartbeat\n\nevent: end\ndata: null\n\n");
-        assert_eq!(written(PLATFORM, all), "event: values\r\ndata: {\"a\":1}\r\n\r\n: heartbeat\r\n\r\nevent: end\r\ndata: null\r\n\r\n");
+        assert_eq!(
+            written(DEERFLOW, all),
+            "event: values\ndata: {\"a\":1}\nid: 3-1\n\n: heartbeat\n\nevent: end\ndata: null\n\n"
+        );
+        assert_eq!(
+            written(PLATFORM, all),
+            "event: values\r\ndata: {\"a\":1}\r\n\r\n: heartbeat\r\n\r\nevent: end\r\ndata: null\r\n\r\n"
+        );
     }
 
     #[test]
     fn a_gap_names_all_that_the_web_ui_checks() {
         let id = |seq| EventId { seq, attempt: 1 };
         let run = RunId::parse("r").unwrap();
-        let text = written(DEERFLOW, |frames| frames.gap(&Gap::new(&run, None, id(7), id(9))));
+        let text = written(DEERFLOW, |frames| {
+            frames.gap(&Gap::new(&run, None, id(7), id(9)))
+        });
         assert_eq!(
             text,
             "event: gap\ndata: {\"code\":\"stream_replay_gap\",\"run_id\":\"r\",\"requested_event_id\":null,\
@@ -166,7 +191,10 @@ mod tests {
         frames.event(&event(b"2"));
         assert!(frames.next_chunk().is_some());
         assert!(frames.next_chunk().is_none());
-        let large = StreamEvent { data: Bytes::from(vec![b'x'; SHARE_FROM]).into(), ..event(b"") };
+        let large = StreamEvent {
+            data: Bytes::from(vec![b'x'; SHARE_FROM]).into(),
+            ..event(b"")
+        };
         frames.event(&large);
         frames.event(&event(b"3"));
         let chunks: Vec<Bytes> = std::iter::from_fn(|| frames.next_chunk()).collect();

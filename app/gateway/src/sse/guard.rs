@@ -27,9 +27,25 @@ struct Watched {
 
 impl DisconnectGuard {
     /// A guard for a run of `actor`, armed at once. From `shutdown` on it is the server that cuts connections.
-    pub fn new(runs: Arc<RunsFacade>, tasks: Tasks, shutdown: CancellationToken, actor: ActorContext, run: &RunRecord) -> Self {
+    pub fn new(
+        runs: Arc<RunsFacade>,
+        tasks: Tasks,
+        shutdown: CancellationToken,
+        actor: ActorContext,
+        run: &RunRecord,
+    ) -> Self {
         let (thread, run) = (run.thread_id.clone(), run.run_id.clone());
-        Self { armed: true, watched: Some(Watched { runs, tasks, actor, thread, run, shutdown }) }
+        Self {
+            armed: true,
+            watched: Some(Watched {
+                runs,
+                tasks,
+                actor,
+                thread,
+                run,
+                shutdown,
+            }),
+        }
     }
 
     /// The same guard, armed only once its body is read: the answer to a `HEAD` never is.
@@ -52,7 +68,17 @@ impl DisconnectGuard {
 
 impl Drop for DisconnectGuard {
     fn drop(&mut self) {
-        let Some(Watched { runs, tasks, actor, thread, run, shutdown }) = self.watched.take().filter(|_| self.armed) else { return };
+        let Some(Watched {
+            runs,
+            tasks,
+            actor,
+            thread,
+            run,
+            shutdown,
+        }) = self.watched.take().filter(|_| self.armed)
+        else {
+            return;
+        };
         if shutdown.is_cancelled() {
             return;
         }

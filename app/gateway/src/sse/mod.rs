@@ -20,12 +20,22 @@ use crate::dialect::Dialect;
 use crate::error::ApiError;
 
 /// `Content-Location` and `Location` of a run. Nothing may follow the run's id in the first: clients read to its end.
-pub fn run_location(dialect: Dialect, thread: &ThreadId, run: &RunId, follow: &str) -> [(HeaderName, HeaderValue); 2] {
+pub fn run_location(
+    dialect: Dialect,
+    thread: &ThreadId,
+    run: &RunId,
+    follow: &str,
+) -> [(HeaderName, HeaderValue); 2] {
     let path = format!("/threads/{thread}/runs/{run}");
     // Ids are of a narrow alphabet, so neither value can be refused.
-    let value = |text: String| HeaderValue::from_str(&text).unwrap_or_else(|_| HeaderValue::from_static("/"));
+    let value = |text: String| {
+        HeaderValue::from_str(&text).unwrap_or_else(|_| HeaderValue::from_static("/"))
+    };
     [
-        (header::CONTENT_LOCATION, value(format!("{}{path}", dialect.content_prefix()))),
+        (
+            header::CONTENT_LOCATION,
+            value(format!("{}{path}", dialect.content_prefix())),
+        ),
         (header::LOCATION, value(format!("{path}/{follow}"))),
     ]
 }
@@ -33,24 +43,41 @@ pub fn run_location(dialect: Dialect, thread: &ThreadId, run: &RunId, follow: &s
 /// Headers of an event stream that keep proxies from holding it back.
 pub fn event_stream_headers(dialect: Dialect) -> HeaderMap {
     let mut headers = HeaderMap::new();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream; charset=utf-8"));
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static(dialect.cache_control()));
+    headers.insert(
+        header::CONTENT_TYPE,
+        HeaderValue::from_static("text/event-stream; charset=utf-8"),
+    );
+    headers.insert(
+        header::CACHE_CONTROL,
+        HeaderValue::from_static(dialect.cache_control()),
+    );
     headers.insert(header::CONNECTION, HeaderValue::from_static("keep-alive"));
-    headers.insert(HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"));
+    headers.insert(
+        HeaderName::from_static("x-accel-buffering"),
+        HeaderValue::from_static("no"),
+    );
     headers
 }
 
 /// The response of an event stream.
 #[tracing::instrument(name = "respond", skip_all)]
-pub fn event_stream_response(dialect: Dialect, location: Option<[(HeaderName, HeaderValue); 2]>, events: EventStream) -> Response {
+pub fn event_stream_response(
+    dialect: Dialect,
+    location: Option<[(HeaderName, HeaderValue); 2]>,
+    events: EventStream,
+) -> Response {
     let mut headers = event_stream_headers(dialect);
     headers.extend(location.into_iter().flatten());
     (headers, Body::from_stream(events)).into_response()
 }
 
 /// The cursor of a request: `Last-Event-ID` as header.
-pub fn last_event_id(headers: &HeaderMap) -> Result<Option<harness::runtime::stream_bridge::ResumeFrom>, ApiError> {
-    let Some(value) = headers.get("last-event-id") else { return Ok(None) };
+pub fn last_event_id(
+    headers: &HeaderMap,
+) -> Result<Option<harness::runtime::stream_bridge::ResumeFrom>, ApiError> {
+    let Some(value) = headers.get("last-event-id") else {
+        return Ok(None);
+    };
     let text = value.to_str().unwrap_or("?");
     if text.trim().is_empty() {
         return Ok(None);

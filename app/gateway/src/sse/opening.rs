@@ -41,7 +41,9 @@ impl Opening {
 
     /// Whether events have to wait. The task is woken when they need not any more.
     pub(super) fn holds(&mut self, cx: &mut Context<'_>) -> bool {
-        let Self::Paused(rest) = self else { return false };
+        let Self::Paused(rest) = self else {
+            return false;
+        };
         if rest.as_mut().poll(cx) == Poll::Pending {
             return true;
         }

@@ -30,10 +30,14 @@ impl Stream for Waiting {
     type Item = io::Result<Bytes>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let Some(outcome) = &mut self.outcome else { return Poll::Ready(None) };
+        let Some(outcome) = &mut self.outcome else {
+            return Poll::Ready(None);
+        };
         let ended = match outcome.as_mut().poll(cx) {
             Poll::Ready(outcome) => Some(Ok(body_of(outcome))),
-            Poll::Pending if self.shutdown.as_mut().poll(cx).is_ready() => Some(Err(io::Error::other("the server is shutting down"))),
+            Poll::Pending if self.shutdown.as_mut().poll(cx).is_ready() => {
+                Some(Err(io::Error::other("the server is shutting down")))
+            }
             Poll::Pending => None,
         };
         if let Some(last) = ended {
@@ -43,13 +47,17 @@ impl Stream for Waiting {
             }
             return Poll::Ready(Some(last));
         }
-        self.heartbeat.poll_tick(cx).map(|_| Some(Ok(Bytes::from_static(b"\n"))))
+        self.heartbeat
+            .poll_tick(cx)
+            .map(|_| Some(Ok(Bytes::from_static(b"\n"))))
     }
 }
 
 /// The body for an outcome. The status was sent long ago, so a failure is told inside.
 pub(super) fn body_of(outcome: Result<WaitOutcome, RunError>) -> Bytes {
-    let failed = |error: &str, message: &str| Bytes::from(json!({ "__error__": { "error": error, "message": message } }).to_string());
+    let failed = |error: &str, message: &str| {
+        Bytes::from(json!({ "__error__": { "error": error, "message": message } }).to_string())
+    };
     match outcome {
         Ok(WaitOutcome::Values(values)) => values,
         Ok(WaitOutcome::Failed { name, message, .. }) => failed(&name, &message),
@@ -73,12 +81,28 @@ pub fn waiting_json(
     let period = dialect.heartbeat();
     let mut heartbeat = tokio::time::interval_at(tokio::time::Instant::now() + period, period);
     heartbeat.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let body = Waiting { outcome: Some(outcome), heartbeat, guard, shutdown: Box::pin(shutdown.cancelled_owned()) };
+    let body = Waiting {
+        outcome: Some(outcome),
+        heartbeat,
+        guard,
+        shutdown: Box::pin(shutdown.cancelled_owned()),
+    };
     let headers = [
-        (header::CONTENT_TYPE, HeaderValue::from_static("application/json")),
+        (
+            header::CONTENT_TYPE,
+            HeaderValue::from_static("application/json"),
+        ),
         // A proxy that compresses would hold the heartbeats back.
-        (header::CACHE_CONTROL, HeaderValue::from_static(dialect.cache_control())),
+        (
+            header::CACHE_CONTROL,
+            HeaderValue::from_static(dialect.cache_control()),
+        ),
     ];
     let [content_location, location] = location;
-    (headers, [content_location, location], Body::from_stream(body)).into_response()
+    (
+        headers,
+        [content_location, location],
+        Body::from_stream(body),
+    )
+        .into_response()
 }

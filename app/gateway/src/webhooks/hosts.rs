@@ -55,15 +55,26 @@ struct Host {
 
 impl Default for Host {
     fn default() -> Self {
-        Self { turns: Arc::new(Semaphore::new(AT_ONCE)), held: 0, failures: 0, rests_until: None }
+        Self {
+            turns: Arc::new(Semaphore::new(AT_ONCE)),
+            held: 0,
+            failures: 0,
+            rests_until: None,
+        }
     }
 }
 
 impl Hosts {
     /// A place for one more call to `receiver`, with the turns it waits for.
-    pub(super) fn admit(&mut self, receiver: &Receiver, now: DateTime<Utc>) -> Result<Arc<Semaphore>, NoPlace> {
+    pub(super) fn admit(
+        &mut self,
+        receiver: &Receiver,
+        now: DateTime<Utc>,
+    ) -> Result<Arc<Semaphore>, NoPlace> {
         if self.known.len() >= REMEMBERED {
-            self.known.retain(|_, host| host.held > 0 || host.rests_until.is_some_and(|until| until > now));
+            self.known.retain(|_, host| {
+                host.held > 0 || host.rests_until.is_some_and(|until| until > now)
+            });
         }
         let host = self.known.entry(receiver.clone()).or_default();
         if let Some(until) = host.rests_until.filter(|until| *until > now) {
@@ -88,7 +99,9 @@ impl Hosts {
             Some(held) if *held > 1 => *held -= 1,
             _ => drop(self.held.remove(&receiver.user)),
         }
-        let Some(state) = self.known.get_mut(receiver) else { return };
+        let Some(state) = self.known.get_mut(receiver) else {
+            return;
+        };
         state.held = state.held.saturating_sub(1);
         match works {
             Some(true) => (state.failures, state.rests_until) = (0, None),
@@ -115,7 +128,10 @@ mod tests {
     }
 
     fn of(user: &str, host: &str) -> Receiver {
-        Receiver { user: Some(user.to_owned()), host: host.to_owned() }
+        Receiver {
+            user: Some(user.to_owned()),
+            host: host.to_owned(),
+        }
     }
 
     #[test]
@@ -126,7 +142,12 @@ mod tests {
             assert!(hosts.admit(&a, at(0)).is_ok());
         }
         assert_eq!(hosts.admit(&a, at(0)).map(drop), Err(NoPlace::Busy(at(2))));
-        assert_eq!(hosts.admit(&b, at(0)).map(|turns| turns.available_permits()), Ok(AT_ONCE));
+        assert_eq!(
+            hosts
+                .admit(&b, at(0))
+                .map(|turns| turns.available_permits()),
+            Ok(AT_ONCE)
+        );
         hosts.leave(&a, Some(true), at(0));
         assert!(hosts.admit(&a, at(0)).is_ok());
     }
@@ -137,7 +158,10 @@ mod tests {
         for n in 0..HELD_OF_USER {
             assert!(hosts.admit(&of("ann", &n.to_string()), at(0)).is_ok());
         }
-        assert_eq!(hosts.admit(&of("ann", "one more"), at(0)).map(drop), Err(NoPlace::Busy(at(2))));
+        assert_eq!(
+            hosts.admit(&of("ann", "one more"), at(0)).map(drop),
+            Err(NoPlace::Busy(at(2)))
+        );
         assert!(hosts.admit(&of("bob", "0"), at(0)).is_ok());
         hosts.leave(&of("ann", "0"), Some(false), at(0));
         assert!(hosts.admit(&of("ann", "one more"), at(0)).is_ok());
@@ -151,10 +175,16 @@ mod tests {
             assert!(hosts.admit(&a, at(n)).is_ok(), "{n}");
             hosts.leave(&a, Some(false), at(n));
         }
-        assert_eq!(hosts.admit(&a, at(10)).map(drop), Err(NoPlace::Rests(at(69))));
+        assert_eq!(
+            hosts.admit(&a, at(10)).map(drop),
+            Err(NoPlace::Rests(at(69)))
+        );
         assert!(hosts.admit(&of("bob", "a"), at(10)).is_ok());
         assert!(hosts.admit(&a, at(69)).is_ok());
-        assert_eq!(hosts.admit(&a, at(69)).map(drop), Err(NoPlace::Rests(at(129))));
+        assert_eq!(
+            hosts.admit(&a, at(69)).map(drop),
+            Err(NoPlace::Rests(at(129)))
+        );
         hosts.leave(&a, Some(true), at(70));
         assert!((0..HELD).all(|_| hosts.admit(&a, at(70)).is_ok()));
     }

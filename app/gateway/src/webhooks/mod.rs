@@ -51,7 +51,9 @@ impl WebhookPolicy {
 
     /// Refuses an address that may not be called, with its name resolved as it is now. Before each call that is done again.
     pub async fn check(self, text: &str) -> Result<(), ApiError> {
-        self.resolve(text).await.map_err(|forbidden| ApiError::Unprocessable(forbidden.to_string()))
+        self.resolve(text)
+            .await
+            .map_err(|forbidden| ApiError::Unprocessable(forbidden.to_string()))
     }
 
     async fn resolve(self, text: &str) -> Result<(), ForbiddenUrl> {
@@ -60,7 +62,10 @@ impl WebhookPolicy {
     }
 
     pub(crate) fn egress(self) -> Egress {
-        Egress { allow_private: self.allow_private, ..Egress::default() }
+        Egress {
+            allow_private: self.allow_private,
+            ..Egress::default()
+        }
     }
 }
 
@@ -82,13 +87,33 @@ mod tests {
     #[test]
     fn only_public_http_addresses_may_be_named() {
         let strict = WebhookPolicy::default();
-        for fine in ["https://example.com/hook", "http://93.184.216.34:8080/x?y=1", "https://[2606:2800:220:1::1]/", "http://name.test"] {
+        for fine in [
+            "https://example.com/hook",
+            "http://93.184.216.34:8080/x?y=1",
+            "https://[2606:2800:220:1::1]/",
+            "http://name.test",
+        ] {
             assert!(strict.read(fine).is_ok(), "{fine}");
         }
-        for bad in ["", "not a url", "/relative", "ftp://example.com", "http://", "file:///etc/passwd", "javascript:alert(1)"] {
-            assert_eq!(strict.read(bad), Err(ForbiddenUrl::NoHost(String::new())), "{bad}");
+        for bad in [
+            "",
+            "not a url",
+            "/relative",
+            "ftp://example.com",
+            "http://",
+            "file:///etc/passwd",
+            "javascript:alert(1)",
+        ] {
+            assert_eq!(
+                strict.read(bad),
+                Err(ForbiddenUrl::NoHost(String::new())),
+                "{bad}"
+            );
         }
-        assert_eq!(strict.read("https://ann:pw@example.com"), Err(ForbiddenUrl::Credentials));
+        assert_eq!(
+            strict.read("https://ann:pw@example.com"),
+            Err(ForbiddenUrl::Credentials)
+        );
         for private in [
             "http://127.0.0.1",
             "http://2130706433/",
@@ -101,19 +126,42 @@ mod tests {
             "http://[fd00::1]/",
             "http://[64:ff9b::7f00:1]/",
         ] {
-            assert!(matches!(strict.read(private), Err(ForbiddenUrl::Private(_))), "{private}");
-            assert!(WebhookPolicy { allow_private: true }.read(private).is_ok(), "{private}");
+            assert!(
+                matches!(strict.read(private), Err(ForbiddenUrl::Private(_))),
+                "{private}"
+            );
+            assert!(
+                WebhookPolicy {
+                    allow_private: true
+                }
+                .read(private)
+                .is_ok(),
+                "{private}"
+            );
         }
     }
 
     #[tokio::test]
     async fn a_name_that_leads_home_is_refused_as_well() {
         let strict = WebhookPolicy::default();
-        assert_eq!(strict.resolve("http://localhost:1/").await, Err(ForbiddenUrl::Private("localhost".to_owned())));
         assert_eq!(
-            strict.check("http://localhost/").await.map_err(|error| error.status(crate::dialect::Dialect::Platform)),
+            strict.resolve("http://localhost:1/").await,
+            Err(ForbiddenUrl::Private("localhost".to_owned()))
+        );
+        assert_eq!(
+            strict
+                .check("http://localhost/")
+                .await
+                .map_err(|error| error.status(crate::dialect::Dialect::Platform)),
             Err(axum::http::StatusCode::UNPROCESSABLE_ENTITY)
         );
-        assert_eq!(WebhookPolicy { allow_private: true }.resolve("http://localhost:1/").await, Ok(()));
+        assert_eq!(
+            WebhookPolicy {
+                allow_private: true
+            }
+            .resolve("http://localhost:1/")
+            .await,
+            Ok(())
+        );
     }
 }

@@ -12,7 +12,9 @@ use chrono::TimeDelta;
 use harness::clock::ManualClock;
 use harness::runtime::memory::MemoryStores;
 use harness::runtime::runs::RunStatus;
-use harness::runtime::runs::store::{RunCommit, RunCommitStore, RunCreateStore, RunEnd, WebhookCall, WebhookOutbox};
+use harness::runtime::runs::store::{
+    RunCommit, RunCommitStore, RunCreateStore, RunEnd, WebhookCall, WebhookOutbox,
+};
 use harness::runtime::tasks::{TaskKind, Tasks};
 use harness::testkit::{at, commit_of, end_in, new_run};
 use parking_lot::Mutex;
@@ -41,43 +43,90 @@ async fn receiver(refusals: u32, status: StatusCode) -> Receiver {
         kept.lock().push(serde_json::from_slice(&body).unwrap());
         seen.lock().push((headers, body));
         heard.notify_one();
-        let refuse = left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_ok();
+        let refuse = left
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| {
+                left.checked_sub(1)
+            })
+            .is_ok();
         async move { if refuse { status } else { StatusCode::OK } }
     });
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/hook", listener.local_addr().unwrap());
     let tasks = Tasks::new();
-    tasks.spawn(TaskKind::Service, "receiver", async move { axum::serve(listener, Router::new().route("/hook", hook)).await });
-    Receiver { url, bodies, calls, bell, _tasks: tasks }
+    tasks.spawn(TaskKind::Service, "receiver", async move {
+        axum::serve(listener, Router::new().route("/hook", hook)).await
+    });
+    Receiver {
+        url,
+        bodies,
+        calls,
+        bell,
+        _tasks: tasks,
+    }
 }
 
 /// A sender, its outbox with the call of one ended run, and its clock.
-async fn sender(url: &str, policy: WebhookPolicy) -> (WebhookSender, Arc<MemoryStores>, ManualClock) {
-    sender_with(url, SenderOptions { policy, ..SenderOptions::default() }).await
+async fn sender(
+    url: &str,
+    policy: WebhookPolicy,
+) -> (WebhookSender, Arc<MemoryStores>, ManualClock) {
+    sender_with(
+        url,
+        SenderOptions {
+            policy,
+            ..SenderOptions::default()
+        },
+    )
+    .await
 }
 
-async fn sender_with(url: &str, options: SenderOptions) -> (WebhookSender, Arc<MemoryStores>, ManualClock) {
+async fn sender_with(
+    url: &str,
+    options: SenderOptions,
+) -> (WebhookSender, Arc<MemoryStores>, ManualClock) {
     let stores = Arc::new(MemoryStores::new());
     ended(&stores, "r1", url).await;
     let clock = ManualClock::starting_at(at(9));
-    let options = SenderOptions { key: Some(SigningKey::new(&"secret".into()).unwrap()), ..options };
-    (WebhookSender::new(stores.clone(), Arc::new(clock.clone()), options).unwrap(), stores, clock)
+    let options = SenderOptions {
+        key: Some(SigningKey::new(&"secret".into()).unwrap()),
+        ..options
+    };
+    (
+        WebhookSender::new(stores.clone(), Arc::new(clock.clone()), options).unwrap(),
+        stores,
+        clock,
+    )
 }
 
 /// Ends a run on a thread of its own.
 async fn ended(stores: &MemoryStores, run: &str, url: &str) {
-    let run = stores.admit(new_run(run, &format!("t-{run}"))).await.unwrap().run;
+    let run = stores
+        .admit(new_run(run, &format!("t-{run}")))
+        .await
+        .unwrap()
+        .run;
     let call = WebhookCall {
         url: url.to_owned(),
         started_at: at(1),
         values: Some(json!({ "messages": [] })),
         error: Some(("ModelError".to_owned(), "no".to_owned())),
     };
-    let end = RunEnd { webhook: Some(call), ..end_in(RunStatus::Error) };
-    stores.commit(RunCommit { end: Some(end), ..commit_of(&run) }).await.unwrap();
+    let end = RunEnd {
+        webhook: Some(call),
+        ..end_in(RunStatus::Error)
+    };
+    stores
+        .commit(RunCommit {
+            end: Some(end),
+            ..commit_of(&run)
+        })
+        .await
+        .unwrap();
 }
 
-const ANY: WebhookPolicy = WebhookPolicy { allow_private: true };
+const ANY: WebhookPolicy = WebhookPolicy {
+    allow_private: true,
+};
 
 #[tokio::test]
 async fn a_receiver_gets_the_run_and_what_it_left_once() {
@@ -87,11 +136,22 @@ async fn a_receiver_gets_the_run_and_what_it_left_once() {
     clock.advance(TimeDelta::days(1));
     assert_eq!(sender.send_due().await, Ok(0));
     let bodies = receiver.bodies.lock();
-    let [body] = bodies.as_slice() else { panic!("{bodies:?}") };
-    assert_eq!((&body["run_id"], &body["thread_id"], &body["status"]), (&json!("r1"), &json!("t-r1"), &json!("error")));
-    assert_eq!(body["error"], json!({ "error": "ModelError", "message": "no" }));
+    let [body] = bodies.as_slice() else {
+        panic!("{bodies:?}")
+    };
+    assert_eq!(
+        (&body["run_id"], &body["thread_id"], &body["status"]),
+        (&json!("r1"), &json!("t-r1"), &json!("error"))
+    );
+    assert_eq!(
+        body["error"],
+        json!({ "error": "ModelError", "message": "no" })
+    );
     assert_eq!(body["values"], json!({ "messages": [] }));
-    assert_eq!((&body["run_started_at"], &body["run_ended_at"]), (&json!(iso(at(1))), &json!(iso(at(5)))));
+    assert_eq!(
+        (&body["run_started_at"], &body["run_ended_at"]),
+        (&json!(iso(at(1))), &json!(iso(at(5))))
+    );
     assert_eq!(body["webhook_sent_at"], iso(at(9)));
 }
 
@@ -112,7 +172,10 @@ async fn who_refuses_is_called_again_later_and_not_for_ever() {
     assert_eq!(receiver.bodies.lock().len(), 10);
     // A dead letter, until somebody has it sent again.
     let dead = stores.letters(true, 9).await.unwrap();
-    assert_eq!((dead.len(), dead[0].tries, dead[0].died_at.is_some()), (1, 10, true));
+    assert_eq!(
+        (dead.len(), dead[0].tries, dead[0].died_at.is_some()),
+        (1, 10, true)
+    );
     assert_eq!(stores.resend(&dead[0].run_id, clock.now()).await, Ok(true));
     assert_eq!(sender.send_due().await, Ok(1));
 }
@@ -123,9 +186,15 @@ async fn who_is_gone_or_may_not_be_called_is_not_called_again() {
     let (sender_of_gone, _, clock) = sender(&gone.url, ANY).await;
     assert_eq!(sender_of_gone.send_due().await, Ok(1));
     clock.advance(TimeDelta::days(9));
-    assert_eq!((sender_of_gone.send_due().await, gone.bodies.lock().len()), (Ok(0), 1));
+    assert_eq!(
+        (sender_of_gone.send_due().await, gone.bodies.lock().len()),
+        (Ok(0), 1)
+    );
     let private = receiver(0, StatusCode::OK).await;
-    for url in [private.url.clone(), private.url.replace("127.0.0.1", "localhost")] {
+    for url in [
+        private.url.clone(),
+        private.url.replace("127.0.0.1", "localhost"),
+    ] {
         let (sender, _, _) = sender(&url, WebhookPolicy::default()).await;
         assert_eq!(sender.send_due().await, Ok(1));
     }
@@ -138,11 +207,23 @@ async fn only_a_receiver_that_does_not_work_is_left_alone() {
     let nobody = tokio::net::TcpSocket::new_v4().unwrap();
     nobody.bind("127.0.0.1:0".parse().unwrap()).unwrap();
     let dead = format!("http://{}/hook", nobody.local_addr().unwrap());
-    for (status, works) in [(404, true), (401, true), (302, true), (410, true), (429, false), (500, false), (503, false)] {
+    for (status, works) in [
+        (404, true),
+        (401, true),
+        (302, true),
+        (410, true),
+        (429, false),
+        (500, false),
+        (503, false),
+    ] {
         let receiver = receiver(99, StatusCode::from_u16(status).unwrap()).await;
         let (sender, stores, _) = sender(&receiver.url, ANY).await;
         let call = stores.due(at(9), at(99), 1).await.unwrap().remove(0);
-        assert_eq!(sender.deliver(call).await.unwrap_or(true), works, "{status}");
+        assert_eq!(
+            sender.deliver(call).await.unwrap_or(true),
+            works,
+            "{status}"
+        );
     }
     let (sender, stores, _) = sender(&dead, ANY).await;
     let call = stores.due(at(9), at(99), 1).await.unwrap().remove(0);
@@ -167,9 +248,19 @@ async fn the_calls_of_a_receiver_that_is_gone_end_within_a_day_and_are_rarely_lo
         looks += 1;
     }
     assert_eq!(looks, 10);
-    assert!((TimeDelta::hours(22)..TimeDelta::hours(26)).contains(&(clock.now() - began)), "{}", clock.now() - began);
+    assert!(
+        (TimeDelta::hours(22)..TimeDelta::hours(26)).contains(&(clock.now() - began)),
+        "{}",
+        clock.now() - began
+    );
     let dead = stores.letters(true, 9).await.unwrap();
-    assert!(dead[0].last_error.as_deref().is_some_and(|error| error.contains("rests")), "{dead:?}");
+    assert!(
+        dead[0]
+            .last_error
+            .as_deref()
+            .is_some_and(|error| error.contains("rests")),
+        "{dead:?}"
+    );
 }
 
 #[tokio::test]
@@ -177,9 +268,18 @@ async fn two_senders_do_not_send_the_same_call() {
     let receiver = receiver(0, StatusCode::OK).await;
     let (_, stores, _) = sender(&receiver.url, ANY).await;
     let until = at(9) + TimeDelta::from_std(Duration::from_secs(60)).unwrap();
-    assert_eq!(stores.due(at(9), until, 9).await.map(|calls| calls.len()), Ok(1));
-    assert_eq!(stores.due(at(10), until, 9).await.map(|calls| calls.len()), Ok(0));
-    assert_eq!(stores.due(until, until, 9).await.map(|calls| calls.len()), Ok(1));
+    assert_eq!(
+        stores.due(at(9), until, 9).await.map(|calls| calls.len()),
+        Ok(1)
+    );
+    assert_eq!(
+        stores.due(at(10), until, 9).await.map(|calls| calls.len()),
+        Ok(0)
+    );
+    assert_eq!(
+        stores.due(until, until, 9).await.map(|calls| calls.len()),
+        Ok(1)
+    );
 }
 
 #[tokio::test]
@@ -193,9 +293,17 @@ async fn a_call_names_itself_and_is_signed() {
     for (n, (headers, body)) in receiver.calls.lock().iter().enumerate() {
         let header = |name: &str| headers[name].to_str().unwrap().to_owned();
         let sent: i64 = header("webhook-timestamp").parse().unwrap();
-        assert_eq!((header("webhook-id"), header("webhook-attempt")), ("r1".to_owned(), (n + 1).to_string()));
+        assert_eq!(
+            (header("webhook-id"), header("webhook-attempt")),
+            ("r1".to_owned(), (n + 1).to_string())
+        );
         assert_eq!(sent, (at(9) + TimeDelta::seconds(6) * n as i32).timestamp());
-        assert_eq!(header("webhook-signature"), SigningKey::new(&"secret".into()).unwrap().sign("r1", sent, body));
+        assert_eq!(
+            header("webhook-signature"),
+            SigningKey::new(&"secret".into())
+                .unwrap()
+                .sign("r1", sent, body)
+        );
     }
 }
 
@@ -206,7 +314,15 @@ async fn a_receiver_that_never_answers_keeps_nobody_elses_calls_waiting() {
     let receiver = receiver(0, StatusCode::OK).await;
     // Longer than the test: what comes does not come because the silent one was given up.
     let patience = Duration::from_secs(3_600);
-    let (sender, stores, _) = sender_with(&slow, SenderOptions { policy: ANY, patience, ..SenderOptions::default() }).await;
+    let (sender, stores, _) = sender_with(
+        &slow,
+        SenderOptions {
+            policy: ANY,
+            patience,
+            ..SenderOptions::default()
+        },
+    )
+    .await;
     for n in 0..100 {
         ended(&stores, &format!("s{n}"), &slow).await;
     }
@@ -220,7 +336,9 @@ async fn a_receiver_that_never_answers_keeps_nobody_elses_calls_waiting() {
             receiver.bell.notified().await;
         }
     };
-    tokio::time::timeout(Duration::from_secs(60), all_there).await.expect("the calls of the other receiver");
+    tokio::time::timeout(Duration::from_secs(60), all_there)
+        .await
+        .expect("the calls of the other receiver");
     let left = stores.letters(false, 999).await.unwrap();
     assert!(left.iter().all(|letter| letter.tries == 0));
     tasks.shut_down().await;

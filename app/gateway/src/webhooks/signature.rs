@@ -44,13 +44,23 @@ impl SigningKey {
             Some(rest) => STANDARD.decode(rest).map_err(|_| BadSecret::NoBase64)?,
             None => return Ok(Self(secret.as_bytes().to_vec().into())),
         };
-        if key.len() < SHORTEST { Err(BadSecret::Short) } else { Ok(Self(key.into())) }
+        if key.len() < SHORTEST {
+            Err(BadSecret::Short)
+        } else {
+            Ok(Self(key.into()))
+        }
     }
 
     /// The signature of a call.
     pub(super) fn sign(&self, id: &str, timestamp: i64, body: &[u8]) -> String {
-        let Ok(mac) = Hmac::<Sha256>::new_from_slice(self.0.expose_secret()) else { return String::new() };
-        let signed = mac.chain_update(format!("{id}.{timestamp}.")).chain_update(body).finalize().into_bytes();
+        let Ok(mac) = Hmac::<Sha256>::new_from_slice(self.0.expose_secret()) else {
+            return String::new();
+        };
+        let signed = mac
+            .chain_update(format!("{id}.{timestamp}."))
+            .chain_update(body)
+            .finalize()
+            .into_bytes();
         format!("v1,{}", STANDARD.encode(signed))
     }
 }
@@ -63,7 +73,11 @@ mod tests {
     #[test]
     fn a_known_call_has_its_known_signature() {
         let key = SigningKey::new(&"whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw".into()).unwrap();
-        let signature = key.sign("msg_p5jXN8AQM9LWM0D4loKWxJek", 1_614_265_330, br#"{"test": 2432232314}"#);
+        let signature = key.sign(
+            "msg_p5jXN8AQM9LWM0D4loKWxJek",
+            1_614_265_330,
+            br#"{"test": 2432232314}"#,
+        );
         assert_eq!(signature, "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=");
     }
 
@@ -85,9 +99,16 @@ mod tests {
     fn a_secret_that_promises_base64_keeps_the_promise() {
         let bad = |secret: &str| SigningKey::new(&secret.into()).map(drop);
         assert_eq!(bad("whsec_not base64!"), Err(BadSecret::NoBase64));
-        assert_eq!(bad("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaS"), Err(BadSecret::NoBase64));
+        assert_eq!(
+            bad("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaS"),
+            Err(BadSecret::NoBase64)
+        );
         for short in [0, 1, 23] {
-            assert_eq!(bad(&format!("whsec_{}", STANDARD.encode(vec![7; short]))), Err(BadSecret::Short), "{short}");
+            assert_eq!(
+                bad(&format!("whsec_{}", STANDARD.encode(vec![7; short]))),
+                Err(BadSecret::Short),
+                "{short}"
+            );
         }
         assert_eq!(bad(&format!("whsec_{}", STANDARD.encode([7; 24]))), Ok(()));
     }

@@ -9,7 +9,11 @@ use crate::dialect::Dialect;
 /// The assistant. DeerFlow calls it by its graph.
 pub fn assistant_json(assistant: &Assistant, dialect: Dialect) -> Value {
     let content = &assistant.content;
-    let id = if dialect.is_platform() { assistant.id.to_string() } else { content.graph.clone() };
+    let id = if dialect.is_platform() {
+        assistant.id.to_string()
+    } else {
+        content.graph.clone()
+    };
     json!({
         "assistant_id": id,
         "graph_id": content.graph,

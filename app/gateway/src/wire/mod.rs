@@ -19,7 +19,9 @@ pub use item::{hit_json, item_json};
 pub use run::{is_rolled_back, run_json, run_status};
 pub use schemas::{context_schema, state_schema};
 pub use shown::{RawValues, Shown};
-pub use snapshot::{StateView, checkpoint_json, empty_state_json, history_entry_json, state_json, values_json};
+pub use snapshot::{
+    StateView, checkpoint_json, empty_state_json, history_entry_json, state_json, values_json,
+};
 pub use thread::{ThreadFacts, end_error_json, thread_json, thread_view, ttl_json};
 
 use serde_json::{Map, Value};
@@ -27,9 +29,11 @@ use serde_json::{Map, Value};
 /// Only the selected fields of an object; no selection means all.
 pub fn select(value: Value, fields: &[String]) -> Value {
     match value {
-        Value::Object(map) if !fields.is_empty() => {
-            Value::Object(map.into_iter().filter(|(key, _)| fields.contains(key)).collect::<Map<_, _>>())
-        }
+        Value::Object(map) if !fields.is_empty() => Value::Object(
+            map.into_iter()
+                .filter(|(key, _)| fields.contains(key))
+                .collect::<Map<_, _>>(),
+        ),
         other => other,
     }
 }

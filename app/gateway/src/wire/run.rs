@@ -10,13 +10,18 @@ use crate::input::assistant_uuid;
 
 /// Whether the run was undone: it left nothing behind. One that was cancelled before it began has no stop reason.
 pub fn is_rolled_back(run: &RunRecord) -> bool {
-    let never_began = run.cancel == Some(CancelAction::Rollback) && run.status == RunStatus::Interrupted;
+    let never_began =
+        run.cancel == Some(CancelAction::Rollback) && run.status == RunStatus::Interrupted;
     never_began || run.stop_reason.as_deref() == Some(ROLLED_BACK)
 }
 
 /// The word for a run's status. A rolled-back run reads `error` in DeerFlow; the platform does not show it at all.
 pub fn run_status(run: &RunRecord, dialect: Dialect) -> &'static str {
-    if is_rolled_back(run) && dialect == Dialect::DeerFlow { RunStatus::Error.wire() } else { run.status.wire() }
+    if is_rolled_back(run) && dialect == Dialect::DeerFlow {
+        RunStatus::Error.wire()
+    } else {
+        run.status.wire()
+    }
 }
 
 /// The run.
@@ -24,7 +29,12 @@ pub fn run_json(run: &RunRecord, dialect: Dialect) -> Value {
     let assistant = match dialect {
         Dialect::DeerFlow => run.assistant.clone(),
         // One that a user made is named in the metadata, which only the server says.
-        Dialect::Platform => match run.metadata.get("assistant_id").and_then(Value::as_str).and_then(|id| Uuid::parse_str(id).ok()) {
+        Dialect::Platform => match run
+            .metadata
+            .get("assistant_id")
+            .and_then(Value::as_str)
+            .and_then(|id| Uuid::parse_str(id).ok())
+        {
             Some(made) => made.to_string(),
             None => assistant_uuid(&run.assistant).to_string(),
         },

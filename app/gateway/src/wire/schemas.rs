@@ -5,11 +5,24 @@ use serde_json::{Map, Value, json};
 
 /// The schema of a thread's values: messages and channels.
 pub fn state_schema(title: &str) -> Value {
-    let kinds = ["HumanMessage", "AIMessage", "SystemMessage", "ToolMessage", "RemoveMessage"];
-    let any: Vec<Value> = kinds.iter().map(|kind| json!({ "$ref": format!("#/$defs/{kind}") })).collect();
+    let kinds = [
+        "HumanMessage",
+        "AIMessage",
+        "SystemMessage",
+        "ToolMessage",
+        "RemoveMessage",
+    ];
+    let any: Vec<Value> = kinds
+        .iter()
+        .map(|kind| json!({ "$ref": format!("#/$defs/{kind}") }))
+        .collect();
     let messages = json!({ "title": "Messages", "type": "array", "items": { "oneOf": any } });
     let mut properties = Map::from_iter([("messages".to_owned(), messages)]);
-    properties.extend(CHANNELS.iter().map(|(name, reducer)| ((*name).to_owned(), channel(name, *reducer))));
+    properties.extend(
+        CHANNELS
+            .iter()
+            .map(|(name, reducer)| ((*name).to_owned(), channel(name, *reducer))),
+    );
     json!({ "$defs": definitions(), "title": title, "type": "object", "properties": properties })
 }
 
@@ -29,7 +42,9 @@ pub fn context_schema() -> Value {
 fn channel(name: &str, reducer: Reducer) -> Value {
     let shape = match (name, reducer) {
         ("title" | "summary_text" | "created_agent_name", _) => json!({ "type": "string" }),
-        ("uploaded_files" | "todos" | "background_tasks", _) => json!({ "type": "array", "items": { "type": "object" } }),
+        ("uploaded_files" | "todos" | "background_tasks", _) => {
+            json!({ "type": "array", "items": { "type": "object" } })
+        }
         ("artifacts", _) => json!({ "type": "array", "items": { "type": "string" } }),
         (_, Reducer::Union) => json!({ "type": "array" }),
         _ => json!({ "type": "object" }),
@@ -40,7 +55,10 @@ fn channel(name: &str, reducer: Reducer) -> Value {
 
 fn capital(word: &str) -> String {
     let mut chars = word.chars();
-    chars.next().map(|first| first.to_ascii_uppercase().to_string() + chars.as_str()).unwrap_or_default()
+    chars
+        .next()
+        .map(|first| first.to_ascii_uppercase().to_string() + chars.as_str())
+        .unwrap_or_default()
 }
 
 fn object(title: &str, required: &[&str], properties: Value) -> Value {
@@ -60,8 +78,19 @@ fn definitions() -> Value {
         }),
     );
     let counts = ["input_tokens", "output_tokens", "total_tokens"];
-    let usage = object("UsageMetadata", &counts, counts.iter().map(|count| (*count, number.clone())).collect());
-    let remove = object("RemoveMessage", &["type", "id"], json!({ "type": { "const": "remove", "type": "string" }, "id": text }));
+    let usage = object(
+        "UsageMetadata",
+        &counts,
+        counts
+            .iter()
+            .map(|count| (*count, number.clone()))
+            .collect(),
+    );
+    let remove = object(
+        "RemoveMessage",
+        &["type", "id"],
+        json!({ "type": { "const": "remove", "type": "string" }, "id": text }),
+    );
     let calls = json!({ "type": "array", "items": { "$ref": "#/$defs/ToolCall" } });
     let spent = json!({ "anyOf": [{ "$ref": "#/$defs/UsageMetadata" }, { "type": "null" }], "default": null });
     json!({
@@ -81,7 +110,8 @@ fn definitions() -> Value {
 
 /// A kind of message: what all have, and `own`.
 fn message(title: &str, kind: &str, required: &[&str], own: Value) -> Value {
-    let text_or_none = json!({ "anyOf": [{ "type": "string" }, { "type": "null" }], "default": null });
+    let text_or_none =
+        json!({ "anyOf": [{ "type": "string" }, { "type": "null" }], "default": null });
     let mut properties = json!({
         "type": { "const": kind, "default": kind, "type": "string" },
         "content": { "anyOf": [

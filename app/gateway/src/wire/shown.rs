@@ -15,7 +15,10 @@ pub struct RawValues {
 impl RawValues {
     /// The values of a stored state.
     pub fn of(state: &StoredState) -> Self {
-        Self { messages: state.messages.clone(), channels: state.channels.clone() }
+        Self {
+            messages: state.messages.clone(),
+            channels: state.channels.clone(),
+        }
     }
 
     /// The values read, for who has to look into them.
@@ -47,7 +50,10 @@ impl Shown {
     pub fn new(object: Value, values: Option<RawValues>) -> Self {
         match object {
             Value::Object(object) => Self { object, values },
-            _ => Self { object: Map::new(), values },
+            _ => Self {
+                object: Map::new(),
+                values,
+            },
         }
     }
 }
@@ -74,9 +80,18 @@ mod tests {
     #[test]
     fn values_stand_in_their_place_as_they_were_stored() {
         let messages = RawValue::from_string(r#"[{"b":1,  "a":2}]"#.to_owned()).unwrap();
-        let values = RawValues { messages, channels: Map::from_iter([("title".to_owned(), json!("T"))]) };
-        let shown = Shown::new(json!({ "id": 1, "values": null, "end": 2 }), Some(values.clone()));
-        assert_eq!(serde_json::to_string(&shown).unwrap(), r#"{"id":1,"values":{"messages":[{"b":1,  "a":2}],"title":"T"},"end":2}"#);
+        let values = RawValues {
+            messages,
+            channels: Map::from_iter([("title".to_owned(), json!("T"))]),
+        };
+        let shown = Shown::new(
+            json!({ "id": 1, "values": null, "end": 2 }),
+            Some(values.clone()),
+        );
+        assert_eq!(
+            serde_json::to_string(&shown).unwrap(),
+            r#"{"id":1,"values":{"messages":[{"b":1,  "a":2}],"title":"T"},"end":2}"#
+        );
         let without = Shown::new(json!({ "id": 1 }), Some(values));
         assert_eq!(serde_json::to_string(&without).unwrap(), r#"{"id":1}"#);
     }

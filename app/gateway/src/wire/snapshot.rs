@@ -13,13 +13,21 @@ use crate::dialect::Dialect;
 /// All channel values, with `messages` as given.
 pub fn values_json(snapshot: &Snapshot, messages: Vec<Value>) -> Map<String, Value> {
     let mut values = Map::from_iter([("messages".to_owned(), Value::Array(messages))]);
-    values.extend(snapshot.state.channels().iter().map(|(name, value)| (name.clone(), value.clone())));
+    values.extend(
+        snapshot
+            .state
+            .channels()
+            .iter()
+            .map(|(name, value)| (name.clone(), value.clone())),
+    );
     values
 }
 
 /// The platform's reference to a checkpoint of a thread.
 pub fn checkpoint_json(thread: &ThreadId, id: &CheckpointId) -> Value {
-    CheckpointPlace::default().reference(thread, Some(id)).into()
+    CheckpointPlace::default()
+        .reference(thread, Some(id))
+        .into()
 }
 
 /// How a state is shown.
@@ -36,12 +44,21 @@ pub struct StateView {
 impl StateView {
     /// The view of a thread's own state.
     pub fn of(dialect: Dialect) -> Self {
-        Self { dialect, place: CheckpointPlace::default(), subgraphs: false }
+        Self {
+            dialect,
+            place: CheckpointPlace::default(),
+            subgraphs: false,
+        }
     }
 }
 
 /// The state at a checkpoint. `successor`, the checkpoint that followed, tells what became of the tasks that were due.
-pub fn state_json(snapshot: &Snapshot, values: Map<String, Value>, successor: Option<&Snapshot>, view: &StateView) -> Value {
+pub fn state_json(
+    snapshot: &Snapshot,
+    values: Map<String, Value>,
+    successor: Option<&Snapshot>,
+    view: &StateView,
+) -> Value {
     let meta = &snapshot.meta;
     let parent = meta.parent_id.as_ref();
     let questions: Vec<&Value> = meta.next.iter().flat_map(|task| &task.interrupts).collect();
@@ -66,8 +83,16 @@ pub fn state_json(snapshot: &Snapshot, values: Map<String, Value>, successor: Op
 }
 
 /// The state of a thread that has no checkpoint, or none of the asked id.
-pub fn empty_state_json(thread: &ThreadId, asked: Option<&CheckpointId>, dialect: Dialect) -> Value {
-    let values = if dialect.is_platform() { json!({}) } else { json!({ "messages": [] }) };
+pub fn empty_state_json(
+    thread: &ThreadId,
+    asked: Option<&CheckpointId>,
+    dialect: Dialect,
+) -> Value {
+    let values = if dialect.is_platform() {
+        json!({})
+    } else {
+        json!({ "messages": [] })
+    };
     json!({
         "values": values,
         "next": [],
@@ -104,43 +129,106 @@ fn names(next: &[PendingTask]) -> Vec<&str> {
 /// The tasks that are due; the calls of one answer are told apart by their place.
 fn tasks_json(snapshot: &Snapshot, successor: Option<&Snapshot>, view: &StateView) -> Vec<Value> {
     let next = &snapshot.meta.next;
-    let mut results = successor.map(|successor| results(snapshot, successor, next.len())).unwrap_or_default().into_iter();
+    let mut results = successor
+        .map(|successor| results(snapshot, successor, next.len()))
+        .unwrap_or_default()
+        .into_iter();
     let json = |(at, task): (usize, &PendingTask)| {
         let (checkpoint, state) = inside(&snapshot.meta, task, view);
-        task_json(task, (task.name == "tools").then_some(at), results.next(), checkpoint, state)
+        task_json(
+            task,
+            (task.name == "tools").then_some(at),
+            results.next(),
+            checkpoint,
+            state,
+        )
     };
     next.iter().enumerate().map(json).collect()
 }
 
 /// What so many tasks wrote: the new messages of the checkpoint that followed, one for each but the last, and its new values.
 fn results(before: &Snapshot, after: &Snapshot, tasks: usize) -> Vec<Value> {
-    let held: HashMap<_, _> = before.state.messages().iter().map(|message| (&message.id, message)).collect();
-    let new = after.state.messages().iter().filter(|message| held.get(&message.id) != Some(message));
+    let held: HashMap<_, _> = before
+        .state
+        .messages()
+        .iter()
+        .map(|message| (&message.id, message))
+        .collect();
+    let new = after
+        .state
+        .messages()
+        .iter()
+        .filter(|message| held.get(&message.id) != Some(message));
     let mut new: VecDeque<Value> = new.map(|message| json!(message.json())).collect();
-    let changed = after.state.channels().iter().filter(|(name, value)| before.state.channel(name) != Some(*value));
-    let mut channels: Map<String, Value> = changed.map(|(name, value)| (name.clone(), value.clone())).collect();
+    let changed = after
+        .state
+        .channels()
+        .iter()
+        .filter(|(name, value)| before.state.channel(name) != Some(*value));
+    let mut channels: Map<String, Value> = changed
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect();
     let result = |at: usize| {
-        let mine: Vec<Value> = if at + 1 < tasks { new.pop_front().into_iter().collect() } else { new.drain(..).collect() };
+        let mine: Vec<Value> = if at + 1 < tasks {
+            new.pop_front().into_iter().collect()
+        } else {
+            new.drain(..).collect()
+        };
         let messages = (!mine.is_empty()).then(|| ("messages".to_owned(), Value::Array(mine)));
-        let rest = if at == 0 { std::mem::take(&mut channels) } else { Map::new() };
+        let rest = if at == 0 {
+            std::mem::take(&mut channels)
+        } else {
+            Map::new()
+        };
         Value::Object(messages.into_iter().chain(rest).collect())
     };
     (0..tasks).map(result).collect()
 }
 
 /// The agent inside of a task: how it is named, or its state.
-fn inside(meta: &CheckpointMeta, task: &PendingTask, view: &StateView) -> (Option<Value>, Option<Value>) {
-    let Some(nested) = task.nested.as_ref().filter(|_| view.dialect.is_platform()) else { return (None, None) };
+fn inside(
+    meta: &CheckpointMeta,
+    task: &PendingTask,
+    view: &StateView,
+) -> (Option<Value>, Option<Value>) {
+    let Some(nested) = task.nested.as_ref().filter(|_| view.dialect.is_platform()) else {
+        return (None, None);
+    };
     let place = view.place.inside(&meta.checkpoint_id, &task.namespace());
     if !view.subgraphs {
         return (Some(place.reference(&meta.thread_id, None).into()), None);
     }
-    let (snapshot, view) = (nested.snapshot(meta), StateView { place, ..view.clone() });
-    let messages = snapshot.state.messages().iter().map(|message| json!(message.json())).collect();
-    (None, Some(state_json(&snapshot, values_json(&snapshot, messages), None, &view)))
+    let (snapshot, view) = (
+        nested.snapshot(meta),
+        StateView {
+            place,
+            ..view.clone()
+        },
+    );
+    let messages = snapshot
+        .state
+        .messages()
+        .iter()
+        .map(|message| json!(message.json()))
+        .collect();
+    (
+        None,
+        Some(state_json(
+            &snapshot,
+            values_json(&snapshot, messages),
+            None,
+            &view,
+        )),
+    )
 }
 
-fn task_json(task: &PendingTask, call: Option<usize>, result: Option<Value>, checkpoint: Option<Value>, state: Option<Value>) -> Value {
+fn task_json(
+    task: &PendingTask,
+    call: Option<usize>,
+    result: Option<Value>,
+    checkpoint: Option<Value>,
+    state: Option<Value>,
+) -> Value {
     json!({
         "id": task.id,
         "name": task.name,

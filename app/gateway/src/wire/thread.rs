@@ -23,8 +23,14 @@ pub struct ThreadFacts {
 impl ThreadFacts {
     /// What lists show: the title, from the row.
     pub fn title_of(thread: &ThreadRecord) -> Self {
-        let title = thread.title.as_ref().map(|title| ("title".to_owned(), Value::from(title.as_str())));
-        Self { values: Some(title.into_iter().collect()), ..Self::default() }
+        let title = thread
+            .title
+            .as_ref()
+            .map(|title| ("title".to_owned(), Value::from(title.as_str())));
+        Self {
+            values: Some(title.into_iter().collect()),
+            ..Self::default()
+        }
     }
 
     /// The facts that a thread's content holds, as the platform shows them. The values have to be put in their place.
@@ -32,8 +38,14 @@ impl ThreadFacts {
         let state = content.state.as_ref();
         Self {
             values: state.map(|_| Map::new()),
-            interrupts: state.map(|state| open_questions(&state.meta.next)).unwrap_or_default(),
-            error: content.last_end.as_ref().map(end_error_json).unwrap_or_default(),
+            interrupts: state
+                .map(|state| open_questions(&state.meta.next))
+                .unwrap_or_default(),
+            error: content
+                .last_end
+                .as_ref()
+                .map(end_error_json)
+                .unwrap_or_default(),
         }
     }
 }
@@ -101,8 +113,12 @@ fn platform_metadata(thread: &ThreadRecord) -> Map<String, Value> {
     let mut metadata = thread.metadata.clone();
     if let Some(graph) = &thread.assistant {
         let own = || assistant_uuid(graph).to_string();
-        metadata.entry("graph_id").or_insert_with(|| graph.as_str().into());
-        metadata.entry("assistant_id").or_insert_with(|| thread.assistant_id.clone().unwrap_or_else(own).into());
+        metadata
+            .entry("graph_id")
+            .or_insert_with(|| graph.as_str().into());
+        metadata
+            .entry("assistant_id")
+            .or_insert_with(|| thread.assistant_id.clone().unwrap_or_else(own).into());
     }
     metadata
 }
@@ -115,13 +131,27 @@ mod tests {
     fn only_runs_that_went_wrong_leave_an_error() {
         let named = |status, stop_reason: Option<&str>, name: Option<&str>| {
             let (error, error_name) = (Some("why".to_owned()), name.map(str::to_owned));
-            end_error_json(&LastEnd { status, error, error_name, stop_reason: stop_reason.map(str::to_owned) })
+            end_error_json(&LastEnd {
+                status,
+                error,
+                error_name,
+                stop_reason: stop_reason.map(str::to_owned),
+            })
         };
         let end = |status, stop_reason: Option<&str>| named(status, stop_reason, None);
         assert_eq!(end(RunStatus::Success, None), Value::Null);
-        assert_eq!(end(RunStatus::Error, None), json!({ "error": "RunError", "message": "why" }));
-        assert_eq!(named(RunStatus::Error, None, Some("ValueError")), json!({ "error": "ValueError", "message": "why" }));
-        assert_eq!(end(RunStatus::Error, Some(ROLLED_BACK))["error"], "UserRollback");
+        assert_eq!(
+            end(RunStatus::Error, None),
+            json!({ "error": "RunError", "message": "why" })
+        );
+        assert_eq!(
+            named(RunStatus::Error, None, Some("ValueError")),
+            json!({ "error": "ValueError", "message": "why" })
+        );
+        assert_eq!(
+            end(RunStatus::Error, Some(ROLLED_BACK))["error"],
+            "UserRollback"
+        );
         assert_eq!(end(RunStatus::Interrupted, None)["error"], "UserInterrupt");
     }
 }

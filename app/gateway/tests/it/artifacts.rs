@@ -11,7 +11,10 @@ use crate::support::{Gateway, saying};
 
 async fn with_file(gateway: &Gateway, name: &str, content: impl Into<Bytes>) -> String {
     let thread = gateway.thread().await;
-    let files = gateway.files.home.thread("default", &ThreadId::parse(thread.clone()).expect("an id"));
+    let files = gateway
+        .files
+        .home
+        .thread("default", &ThreadId::parse(thread.clone()).expect("an id"));
     let path = VirtualPath::parse(&format!("/mnt/user-data/outputs/{name}")).expect("a path");
     let mut file = files.begin_write(&path).await.expect("a file");
     file = file.write(content.into()).await.expect("a write");
@@ -26,15 +29,41 @@ async fn a_text_is_shown_in_place_and_downloaded_on_demand() {
     let shown = gateway.get(&format!("{base}/report.md")).await;
     assert_eq!((shown.code(), shown.text()), (200, "# R\n"));
     assert_eq!(shown.header("content-type"), "text/markdown; charset=utf-8");
-    assert_eq!(shown.header("content-disposition"), "inline; filename=\"report.md\"; filename*=UTF-8''report.md");
-    assert_eq!((shown.header("accept-ranges"), shown.header("x-content-type-options")), ("bytes", "nosniff"));
-    assert_eq!(shown.header("cross-origin-resource-policy"), "same-site", "pages of the configured origin show images");
+    assert_eq!(
+        shown.header("content-disposition"),
+        "inline; filename=\"report.md\"; filename*=UTF-8''report.md"
+    );
+    assert_eq!(
+        (
+            shown.header("accept-ranges"),
+            shown.header("x-content-type-options")
+        ),
+        ("bytes", "nosniff")
+    );
+    assert_eq!(
+        shown.header("cross-origin-resource-policy"),
+        "same-site",
+        "pages of the configured origin show images"
+    );
     assert_eq!(shown.header("etag").len(), 66);
     let tag = shown.header("etag").to_owned();
-    let known = gateway.raw("GET", &format!("{base}/report.md"), "", &[("if-none-match", &tag)]).await;
+    let known = gateway
+        .raw(
+            "GET",
+            &format!("{base}/report.md"),
+            "",
+            &[("if-none-match", &tag)],
+        )
+        .await;
     assert_eq!((known.code(), known.body.len()), (304, 0));
-    let download = gateway.get(&format!("{base}/report.md?download=true")).await;
-    assert!(download.header("content-disposition").starts_with("attachment"));
+    let download = gateway
+        .get(&format!("{base}/report.md?download=true"))
+        .await;
+    assert!(
+        download
+            .header("content-disposition")
+            .starts_with("attachment")
+    );
 }
 
 #[tokio::test]
@@ -44,26 +73,73 @@ async fn ranges_are_served_from_small_and_large_files() {
     let base = with_file(&gateway, "large.bin", large.clone()).await;
     let whole = gateway.get(&format!("{base}/large.bin")).await;
     assert_eq!((whole.code(), &whole.body[..]), (200, &large[..]));
-    let part = gateway.raw("GET", &format!("{base}/large.bin"), "", &[("range", "bytes=2999990-")]).await;
+    let part = gateway
+        .raw(
+            "GET",
+            &format!("{base}/large.bin"),
+            "",
+            &[("range", "bytes=2999990-")],
+        )
+        .await;
     assert_eq!((part.code(), &part.body[..]), (206, &large[2_999_990..]));
-    assert_eq!(part.header("content-range"), "bytes 2999990-2999999/3000000");
+    assert_eq!(
+        part.header("content-range"),
+        "bytes 2999990-2999999/3000000"
+    );
     let base = with_file(&gateway, "small.txt", "0123456789").await;
-    let part = gateway.raw("GET", &format!("{base}/small.txt"), "", &[("range", "bytes=2-4")]).await;
-    assert_eq!((part.code(), part.text(), part.header("content-length")), (206, "234", "3"));
+    let part = gateway
+        .raw(
+            "GET",
+            &format!("{base}/small.txt"),
+            "",
+            &[("range", "bytes=2-4")],
+        )
+        .await;
+    assert_eq!(
+        (part.code(), part.text(), part.header("content-length")),
+        (206, "234", "3")
+    );
     let tag = part.header("etag").to_owned();
-    for (seen, code, text) in [(&*tag, 206, "234"), ("\"other\"", 200, "0123456789"), (&format!("W/{tag}"), 200, "0123456789")] {
-        let resumed = gateway.raw("GET", &format!("{base}/small.txt"), "", &[("range", "bytes=2-4"), ("if-range", seen)]).await;
+    for (seen, code, text) in [
+        (&*tag, 206, "234"),
+        ("\"other\"", 200, "0123456789"),
+        (&format!("W/{tag}"), 200, "0123456789"),
+    ] {
+        let resumed = gateway
+            .raw(
+                "GET",
+                &format!("{base}/small.txt"),
+                "",
+                &[("range", "bytes=2-4"), ("if-range", seen)],
+            )
+            .await;
         assert_eq!((resumed.code(), resumed.text()), (code, text), "{seen}");
     }
-    let none = gateway.raw("GET", &format!("{base}/small.txt"), "", &[("range", "bytes=10-")]).await;
-    assert_eq!((none.code(), none.header("content-range")), (416, "bytes */10"));
+    let none = gateway
+        .raw(
+            "GET",
+            &format!("{base}/small.txt"),
+            "",
+            &[("range", "bytes=10-")],
+        )
+        .await;
+    assert_eq!(
+        (none.code(), none.header("content-range")),
+        (416, "bytes */10")
+    );
 }
 
 #[tokio::test]
 async fn media_play_in_the_viewers_of_browsers() {
     let gateway = Gateway::new();
-    let (media, pdf) =
-        (["media-src 'self'", "img-src 'self'", "style-src 'unsafe-inline'"], ["object-src 'self'", "style-src 'unsafe-inline'"]);
+    let (media, pdf) = (
+        [
+            "media-src 'self'",
+            "img-src 'self'",
+            "style-src 'unsafe-inline'",
+        ],
+        ["object-src 'self'", "style-src 'unsafe-inline'"],
+    );
     for (name, kind, allowed) in [
         ("song.mp3", "audio/mpeg", &media[..]),
         ("talk.m4a", "audio/mp4", &media[..]),
@@ -72,19 +148,45 @@ async fn media_play_in_the_viewers_of_browsers() {
         ("film.webm", "video/webm", &media[..]),
         ("plot.png", "image/png", &media[..]),
         ("paper.pdf", "application/pdf", &pdf[..]),
-        ("notes.txt", "text/plain; charset=utf-8", &["style-src 'unsafe-inline'"][..]),
+        (
+            "notes.txt",
+            "text/plain; charset=utf-8",
+            &["style-src 'unsafe-inline'"][..],
+        ),
     ] {
         let base = with_file(&gateway, name, "0123456789").await;
         let shown = gateway.get(&format!("{base}/{name}")).await;
-        assert_eq!((shown.code(), shown.header("content-type")), (200, kind), "{name}");
-        assert!(shown.header("content-disposition").starts_with("inline"), "{name}");
+        assert_eq!(
+            (shown.code(), shown.header("content-type")),
+            (200, kind),
+            "{name}"
+        );
+        assert!(
+            shown.header("content-disposition").starts_with("inline"),
+            "{name}"
+        );
         let policy = shown.header("content-security-policy");
-        assert!(policy.contains("default-src 'none'") && !policy.contains("script"), "{name}: {policy}");
-        assert!(allowed.iter().all(|directive| policy.contains(directive)), "{name}: {policy}");
+        assert!(
+            policy.contains("default-src 'none'") && !policy.contains("script"),
+            "{name}: {policy}"
+        );
+        assert!(
+            allowed.iter().all(|directive| policy.contains(directive)),
+            "{name}: {policy}"
+        );
         // Players fetch the whole as a range first, and parts of it when someone seeks.
-        for (range, text, part) in [("bytes=0-", "0123456789", "bytes 0-9/10"), ("bytes=4-", "456789", "bytes 4-9/10")] {
-            let played = gateway.raw("GET", &format!("{base}/{name}"), "", &[("range", range)]).await;
-            assert_eq!((played.code(), played.text(), played.header("content-range")), (206, text, part), "{name} {range}");
+        for (range, text, part) in [
+            ("bytes=0-", "0123456789", "bytes 0-9/10"),
+            ("bytes=4-", "456789", "bytes 4-9/10"),
+        ] {
+            let played = gateway
+                .raw("GET", &format!("{base}/{name}"), "", &[("range", range)])
+                .await;
+            assert_eq!(
+                (played.code(), played.text(), played.header("content-range")),
+                (206, text, part),
+                "{name} {range}"
+            );
             assert_eq!(played.header("content-security-policy"), policy, "{name}");
         }
     }
@@ -96,8 +198,14 @@ async fn active_content_is_only_ever_downloaded() {
     for name in ["x.html", "x.svg", "x.xml", "x.xsl", "x.js"] {
         let base = with_file(&gateway, name, "<script>alert(1)</script>").await;
         let sent = gateway.get(&format!("{base}/{name}")).await;
-        assert!(sent.header("content-disposition").starts_with("attachment"), "{name}");
-        assert_eq!(sent.header("content-security-policy"), "sandbox; default-src 'none'");
+        assert!(
+            sent.header("content-disposition").starts_with("attachment"),
+            "{name}"
+        );
+        assert_eq!(
+            sent.header("content-security-policy"),
+            "sandbox; default-src 'none'"
+        );
     }
 }
 
@@ -105,16 +213,43 @@ async fn active_content_is_only_ever_downloaded() {
 async fn paths_outside_are_refused_and_nothing_is_said_of_the_host() {
     let gateway = Gateway::new();
     let base = with_file(&gateway, "a.txt", "a").await;
-    let root = base.strip_suffix("/mnt/user-data/outputs").expect("a base").to_owned();
+    let root = base
+        .strip_suffix("/mnt/user-data/outputs")
+        .expect("a base")
+        .to_owned();
     for (path, code, detail) in [
-        (format!("{root}/etc/passwd"), 400, "Path must start with /mnt/user-data"),
-        (format!("{base}/../../../etc/passwd"), 403, "Access denied: path traversal detected"),
-        (format!("{base}/%2e%2e/%2e%2e/x"), 403, "Access denied: path traversal detected"),
-        (format!("{base}/missing.txt"), 404, "Artifact not found: mnt/user-data/outputs/missing.txt"),
-        (base.clone(), 400, "Path is not a file: mnt/user-data/outputs"),
+        (
+            format!("{root}/etc/passwd"),
+            400,
+            "Path must start with /mnt/user-data",
+        ),
+        (
+            format!("{base}/../../../etc/passwd"),
+            403,
+            "Access denied: path traversal detected",
+        ),
+        (
+            format!("{base}/%2e%2e/%2e%2e/x"),
+            403,
+            "Access denied: path traversal detected",
+        ),
+        (
+            format!("{base}/missing.txt"),
+            404,
+            "Artifact not found: mnt/user-data/outputs/missing.txt",
+        ),
+        (
+            base.clone(),
+            400,
+            "Path is not a file: mnt/user-data/outputs",
+        ),
     ] {
         let answer = gateway.get(&path).await;
-        assert_eq!((answer.code(), answer.json()), (code, json!({ "detail": detail })), "{path}");
+        assert_eq!(
+            (answer.code(), answer.json()),
+            (code, json!({ "detail": detail })),
+            "{path}"
+        );
     }
     let foreign = base.replace("/api/threads/", "/api/threads/x");
     assert_eq!(gateway.get(&format!("{foreign}/a.txt")).await.code(), 404);
@@ -125,16 +260,31 @@ async fn an_edit_is_saved_when_the_file_is_what_the_editor_saw() {
     let gateway = Gateway::new();
     let base = with_file(&gateway, "report.md", "# R\n").await;
     let file = format!("{base}/report.md");
-    let seen = gateway.get(&file).await.header("etag").trim_matches('"').to_owned();
-    let save = |content: &str, expected: &str| json!({ "content": content, "expected_sha256": expected });
+    let seen = gateway
+        .get(&file)
+        .await
+        .header("etag")
+        .trim_matches('"')
+        .to_owned();
+    let save =
+        |content: &str, expected: &str| json!({ "content": content, "expected_sha256": expected });
     let saved = gateway.send("PUT", &file, Some(save("# Ü\n", &seen))).await;
     let now = gateway.get(&file).await;
     assert_eq!(now.text(), "# Ü\n");
     let sha256 = now.header("etag").trim_matches('"');
-    let expected = json!({ "path": "/mnt/user-data/outputs/report.md", "sha256": sha256, "size": 5 });
+    let expected =
+        json!({ "path": "/mnt/user-data/outputs/report.md", "sha256": sha256, "size": 5 });
     assert_eq!((saved.code(), saved.json()), (200, expected));
-    let stale = gateway.send("PUT", &file, Some(save("# other\n", &seen))).await;
-    assert_eq!((stale.code(), stale.json()), (412, json!({ "detail": "Artifact changed since it was opened" })));
+    let stale = gateway
+        .send("PUT", &file, Some(save("# other\n", &seen)))
+        .await;
+    assert_eq!(
+        (stale.code(), stale.json()),
+        (
+            412,
+            json!({ "detail": "Artifact changed since it was opened" })
+        )
+    );
     assert_eq!(gateway.get(&file).await.text(), "# Ü\n");
 }
 
@@ -155,13 +305,24 @@ async fn what_cannot_be_edited_says_why_and_stays_as_it_was() {
         (format!("{root}/workspace/a.txt"), &edit, 400),
         (format!("{base}/%2e%2e/x"), &edit, 403),
         (format!("{base}/blob.bin"), &json!({ "content": "x" }), 422),
-        (format!("{base}/blob.bin"), &json!({ "content": "x", "expected_sha256": "ABC" }), 422),
-        (format!("{base}/blob.bin"), &json!({ "content": 1, "expected_sha256": hash }), 422),
+        (
+            format!("{base}/blob.bin"),
+            &json!({ "content": "x", "expected_sha256": "ABC" }),
+            422,
+        ),
+        (
+            format!("{base}/blob.bin"),
+            &json!({ "content": 1, "expected_sha256": hash }),
+            422,
+        ),
     ] {
         let answer = gateway.send("PUT", &path, Some(body.clone())).await;
         assert_eq!(answer.code(), code, "{path}: {}", answer.text());
     }
-    assert_eq!(&gateway.get(&format!("{base}/blob.bin")).await.body[..], [0xff, 0xfe]);
+    assert_eq!(
+        &gateway.get(&format!("{base}/blob.bin")).await.body[..],
+        [0xff, 0xfe]
+    );
 }
 
 #[tokio::test]
@@ -169,9 +330,13 @@ async fn nothing_is_saved_under_an_active_run() {
     let gateway = Gateway::new();
     let base = with_file(&gateway, "a.txt", "a").await;
     let thread = base.split('/').nth(3).expect("an id");
-    gateway.post(&format!("/api/threads/{thread}/runs"), saying("slow")).await;
+    gateway
+        .post(&format!("/api/threads/{thread}/runs"), saying("slow"))
+        .await;
     let edit = json!({ "content": "x", "expected_sha256": "0".repeat(64) });
-    let answer = gateway.send("PUT", &format!("{base}/a.txt"), Some(edit)).await;
+    let answer = gateway
+        .send("PUT", &format!("{base}/a.txt"), Some(edit))
+        .await;
     let detail = json!({ "detail": "Thread has a run in flight. Save after the run finishes." });
     assert_eq!((answer.code(), answer.json()), (409, detail));
 }
@@ -181,24 +346,60 @@ async fn what_is_in_a_skill_archive_is_shown_and_nothing_of_one_that_lies() {
     let gateway = Gateway::new();
     let skill = skill_text("web");
     let large = Entry::file("web/large", vec![b'x'; (16 << 20) + 1]);
-    let bytes = archive(&[Entry::file("web/SKILL.md", &*skill), Entry::file("web/page.html", "<script>"), large]);
+    let bytes = archive(&[
+        Entry::file("web/SKILL.md", &*skill),
+        Entry::file("web/page.html", "<script>"),
+        large,
+    ]);
     let base = with_file(&gateway, "web.skill", bytes).await;
     for name in ["SKILL.md", "web/SKILL.md"] {
         let shown = gateway.get(&format!("{base}/web.skill/{name}")).await;
-        assert_eq!((shown.code(), shown.text()), (200, skill.as_str()), "{name}");
-        assert_eq!((shown.header("cache-control"), shown.header("content-type")), ("private, max-age=300", "text/markdown; charset=utf-8"));
+        assert_eq!(
+            (shown.code(), shown.text()),
+            (200, skill.as_str()),
+            "{name}"
+        );
+        assert_eq!(
+            (shown.header("cache-control"), shown.header("content-type")),
+            ("private, max-age=300", "text/markdown; charset=utf-8")
+        );
     }
-    let part = gateway.raw("GET", &format!("{base}/web.skill/SKILL.md"), "", &[("range", "bytes=0-2")]).await;
+    let part = gateway
+        .raw(
+            "GET",
+            &format!("{base}/web.skill/SKILL.md"),
+            "",
+            &[("range", "bytes=0-2")],
+        )
+        .await;
     assert_eq!((part.code(), part.text()), (206, "---"));
     let page = gateway.get(&format!("{base}/web.skill/page.html")).await;
     assert!(page.header("content-disposition").starts_with("attachment"));
     let none = gateway.get(&format!("{base}/web.skill/none.md")).await;
-    assert_eq!((none.code(), none.json()), (404, json!({ "detail": "File 'none.md' not found in skill archive" })));
-    assert_eq!(gateway.get(&format!("{base}/web.skill/large")).await.code(), 413);
-    assert_eq!(gateway.get(&format!("{base}/none.skill/SKILL.md")).await.code(), 404);
+    assert_eq!(
+        (none.code(), none.json()),
+        (
+            404,
+            json!({ "detail": "File 'none.md' not found in skill archive" })
+        )
+    );
+    assert_eq!(
+        gateway.get(&format!("{base}/web.skill/large")).await.code(),
+        413
+    );
+    assert_eq!(
+        gateway
+            .get(&format!("{base}/none.skill/SKILL.md"))
+            .await
+            .code(),
+        404
+    );
     for (what, bytes) in hostile() {
         let base = with_file(&gateway, "evil.skill", bytes).await;
-        let shown = gateway.get(&format!("{base}/evil.skill/none.md")).await.code();
+        let shown = gateway
+            .get(&format!("{base}/evil.skill/none.md"))
+            .await
+            .code();
         assert!((400..500).contains(&shown), "{what}: {shown}");
     }
 }

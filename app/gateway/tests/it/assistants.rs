@@ -13,7 +13,10 @@ async fn make(gateway: &Gateway, body: Value) -> Value {
 }
 
 async fn default_id(gateway: &Gateway) -> String {
-    gateway.post("/assistants/search", json!({})).await.json()[0]["assistant_id"].as_str().expect("an id").to_owned()
+    gateway.post("/assistants/search", json!({})).await.json()[0]["assistant_id"]
+        .as_str()
+        .expect("an id")
+        .to_owned()
 }
 
 #[tokio::test]
@@ -23,28 +26,67 @@ async fn an_assistant_is_made_changed_and_put_back() {
         "config": { "recursion_limit": 7, "tags": ["t1"] }, "context": { "model_name": "other", "user_id": "forged" } });
     let made = make(&gateway, body).await;
     let id = made["assistant_id"].as_str().expect("an id");
-    assert_eq!(made["config"], json!({ "recursion_limit": 7, "tags": ["t1"], "configurable": { "model_name": "other" } }));
+    assert_eq!(
+        made["config"],
+        json!({ "recursion_limit": 7, "tags": ["t1"], "configurable": { "model_name": "other" } })
+    );
     assert_eq!(
         (&made["context"], &made["metadata"], &made["version"]),
-        (&json!({ "model_name": "other" }), &json!({ "k": "v" }), &json!(1))
+        (
+            &json!({ "model_name": "other" }),
+            &json!({ "k": "v" }),
+            &json!(1)
+        )
     );
     let path = format!("/assistants/{id}");
     assert_eq!(gateway.get(&path).await.json(), made);
 
-    let patched = gateway.send("PATCH", &path, Some(json!({ "name": "renamed", "metadata": { "z": 1 } }))).await.json();
-    assert_eq!((&patched["name"], &patched["version"], &patched["config"]), (&json!("renamed"), &json!(2), &made["config"]));
+    let patched = gateway
+        .send(
+            "PATCH",
+            &path,
+            Some(json!({ "name": "renamed", "metadata": { "z": 1 } })),
+        )
+        .await
+        .json();
+    assert_eq!(
+        (&patched["name"], &patched["version"], &patched["config"]),
+        (&json!("renamed"), &json!(2), &made["config"])
+    );
     assert_eq!(patched["metadata"], json!({ "k": "v", "z": 1 }));
-    let versions = gateway.post(&format!("{path}/versions"), json!({})).await.json();
-    assert_eq!((&versions[0]["version"], &versions[1]["name"], versions[2].is_null()), (&json!(2), &json!("mine"), true));
-    let back = gateway.post(&format!("{path}/latest"), json!({ "version": 1 })).await.json();
-    assert_eq!((&back["name"], &back["version"]), (&json!("mine"), &json!(1)));
+    let versions = gateway
+        .post(&format!("{path}/versions"), json!({}))
+        .await
+        .json();
+    assert_eq!(
+        (
+            &versions[0]["version"],
+            &versions[1]["name"],
+            versions[2].is_null()
+        ),
+        (&json!(2), &json!("mine"), true)
+    );
+    let back = gateway
+        .post(&format!("{path}/latest"), json!({ "version": 1 }))
+        .await
+        .json();
+    assert_eq!(
+        (&back["name"], &back["version"]),
+        (&json!("mine"), &json!(1))
+    );
     assert_eq!(gateway.get(&path).await.json()["name"], "mine");
 
     let deleted = gateway.send("DELETE", &path, None).await;
     assert_eq!((deleted.code(), deleted.body.len()), (204, 0));
     assert_eq!(gateway.get(&path).await.code(), 404);
     let again = gateway.send("DELETE", &path, None).await;
-    assert_eq!((again.code(), again.json()), (404, json!({ "detail": format!("Assistant with ID {id} not found") })));
+    assert_eq!(
+        (again.code(), again.json()),
+        (
+            404,
+            json!({ "detail": format!("Assistant with ID {id} not found") })
+        )
+    );
 }
 
 #[tokio::test]
@@ -55,21 +97,72 @@ async fn a_search_finds_both_kinds_in_one_order() {
     }
     let names = async |body: Value| -> Vec<Value> {
         let found = gateway.post("/assistants/search", body).await.json();
-        found.as_array().expect("a list").iter().map(|found| found["name"].clone()).collect()
+        found
+            .as_array()
+            .expect("a list")
+            .iter()
+            .map(|found| found["name"].clone())
+            .collect()
     };
-    assert_eq!(names(json!({ "sort_by": "name", "sort_order": "asc" })).await, ["a", "b", "lead_agent", "zebra"]);
-    assert_eq!(names(json!({ "sort_by": "name", "sort_order": "asc", "limit": 2, "offset": 1 })).await, ["b", "lead_agent"]);
+    assert_eq!(
+        names(json!({ "sort_by": "name", "sort_order": "asc" })).await,
+        ["a", "b", "lead_agent", "zebra"]
+    );
+    assert_eq!(
+        names(json!({ "sort_by": "name", "sort_order": "asc", "limit": 2, "offset": 1 })).await,
+        ["b", "lead_agent"]
+    );
     assert_eq!(names(json!({ "name": "EB" })).await, ["zebra"]);
-    assert_eq!(names(json!({ "metadata": { "of": { "team": "a" } } })).await, ["a"]);
-    assert_eq!(names(json!({ "metadata": { "created_by": "system" } })).await, ["lead_agent"]);
-    assert_eq!(gateway.post("/assistants/count", json!({ "graph_id": "lead_agent" })).await.json(), json!(4));
-    let page = gateway.post("/assistants/search", json!({ "limit": 2, "select": ["name"] })).await;
-    assert_eq!((page.header("x-pagination-total"), page.header("x-pagination-next")), ("3", "2"));
+    assert_eq!(
+        names(json!({ "metadata": { "of": { "team": "a" } } })).await,
+        ["a"]
+    );
+    assert_eq!(
+        names(json!({ "metadata": { "created_by": "system" } })).await,
+        ["lead_agent"]
+    );
+    assert_eq!(
+        gateway
+            .post("/assistants/count", json!({ "graph_id": "lead_agent" }))
+            .await
+            .json(),
+        json!(4)
+    );
+    let page = gateway
+        .post(
+            "/assistants/search",
+            json!({ "limit": 2, "select": ["name"] }),
+        )
+        .await;
+    assert_eq!(
+        (
+            page.header("x-pagination-total"),
+            page.header("x-pagination-next")
+        ),
+        ("3", "2")
+    );
     assert_eq!(page.json()[0], json!({ "name": "zebra" }));
-    let whole = gateway.post("/assistants/search", json!({ "limit": 4 })).await;
-    assert_eq!((whole.header("x-pagination-total"), whole.header("x-pagination-next")), ("4", ""));
-    let deerflow = gateway.post("/api/assistants/search", json!({})).await.json();
-    assert_eq!((deerflow.as_array().expect("a list").len(), &deerflow[0]["assistant_id"]), (1, &json!("lead_agent")));
+    let whole = gateway
+        .post("/assistants/search", json!({ "limit": 4 }))
+        .await;
+    assert_eq!(
+        (
+            whole.header("x-pagination-total"),
+            whole.header("x-pagination-next")
+        ),
+        ("4", "")
+    );
+    let deerflow = gateway
+        .post("/api/assistants/search", json!({}))
+        .await
+        .json();
+    assert_eq!(
+        (
+            deerflow.as_array().expect("a list").len(),
+            &deerflow[0]["assistant_id"]
+        ),
+        (1, &json!("lead_agent"))
+    );
 }
 
 #[tokio::test]
@@ -78,17 +171,39 @@ async fn a_run_of_an_assistant_is_its_own() {
     let made = make(&gateway, json!({ "graph_id": "lead_agent", "metadata": { "team": "x" }, "config": { "tags": ["t"] } })).await;
     let id = &made["assistant_id"];
     let thread = gateway.thread().await;
-    let body = saying_with("say hi", json!({ "assistant_id": id, "metadata": { "mine": 1 } }));
+    let body = saying_with(
+        "say hi",
+        json!({ "assistant_id": id, "metadata": { "mine": 1 } }),
+    );
     let run = gateway.post(&format!("/threads/{thread}/runs"), body).await;
     assert_eq!(run.code(), 200, "{}", run.text());
     let run = run.json();
-    assert_eq!((&run["assistant_id"], &run["metadata"]["assistant_id"], &run["metadata"]["graph_id"]), (id, id, &json!("lead_agent")));
-    assert_eq!((&run["metadata"]["team"], &run["metadata"]["mine"]), (&json!("x"), &json!(1)));
+    assert_eq!(
+        (
+            &run["assistant_id"],
+            &run["metadata"]["assistant_id"],
+            &run["metadata"]["graph_id"]
+        ),
+        (id, id, &json!("lead_agent"))
+    );
+    assert_eq!(
+        (&run["metadata"]["team"], &run["metadata"]["mine"]),
+        (&json!("x"), &json!(1))
+    );
     assert_eq!(run["kwargs"]["config"]["configurable"]["assistant_id"], *id);
     // Its context decides over the model, which this gateway does not have.
-    let other = make(&gateway, json!({ "graph_id": "lead_agent", "context": { "model_name": "nope" } })).await;
+    let other = make(
+        &gateway,
+        json!({ "graph_id": "lead_agent", "context": { "model_name": "nope" } }),
+    )
+    .await;
     let body = saying_with("say hi", json!({ "assistant_id": other["assistant_id"] }));
-    let refused = gateway.post(&format!("/threads/{}/runs/wait", gateway.thread().await), body).await;
+    let refused = gateway
+        .post(
+            &format!("/threads/{}/runs/wait", gateway.thread().await),
+            body,
+        )
+        .await;
     assert_eq!(refused.code(), 400, "{}", refused.text());
 }
 
@@ -98,32 +213,100 @@ async fn the_assistant_of_a_graph_is_changed_and_put_back() {
     let id = default_id(&gateway).await;
     let path = format!("/assistants/{id}");
     let came = gateway.get(&path).await.json();
-    assert_eq!(gateway.post(&format!("{path}/latest"), json!({ "version": 1 })).await.json(), came);
-    assert_eq!(gateway.post(&format!("{path}/latest"), json!({ "version": 2 })).await.code(), 404);
-    let patch = json!({ "name": "mine", "metadata": { "team": "x" }, "context": { "model_name": "nope" } });
+    assert_eq!(
+        gateway
+            .post(&format!("{path}/latest"), json!({ "version": 1 }))
+            .await
+            .json(),
+        came
+    );
+    assert_eq!(
+        gateway
+            .post(&format!("{path}/latest"), json!({ "version": 2 }))
+            .await
+            .code(),
+        404
+    );
+    let patch =
+        json!({ "name": "mine", "metadata": { "team": "x" }, "context": { "model_name": "nope" } });
     let patched = gateway.send("PATCH", &path, Some(patch)).await.json();
-    assert_eq!((&patched["assistant_id"], &patched["version"], &patched["name"]), (&json!(id), &json!(2), &json!("mine")));
-    assert_eq!((&patched["created_at"], &patched["metadata"]), (&came["created_at"], &json!({ "created_by": "system", "team": "x" })));
+    assert_eq!(
+        (
+            &patched["assistant_id"],
+            &patched["version"],
+            &patched["name"]
+        ),
+        (&json!(id), &json!(2), &json!("mine"))
+    );
+    assert_eq!(
+        (&patched["created_at"], &patched["metadata"]),
+        (
+            &came["created_at"],
+            &json!({ "created_by": "system", "team": "x" })
+        )
+    );
     assert_eq!(gateway.get(&path).await.json(), patched);
-    assert_eq!(gateway.post("/assistants/search", json!({})).await.json(), json!([patched]));
-    assert_eq!(gateway.post("/assistants/count", json!({ "name": "lead" })).await.json(), json!(0));
-    let versions = gateway.post(&format!("{path}/versions"), json!({})).await.json();
-    let shown: Vec<_> = versions.as_array().expect("a list").iter().map(|one| (&one["assistant_id"], &one["version"])).collect();
+    assert_eq!(
+        gateway.post("/assistants/search", json!({})).await.json(),
+        json!([patched])
+    );
+    assert_eq!(
+        gateway
+            .post("/assistants/count", json!({ "name": "lead" }))
+            .await
+            .json(),
+        json!(0)
+    );
+    let versions = gateway
+        .post(&format!("{path}/versions"), json!({}))
+        .await
+        .json();
+    let shown: Vec<_> = versions
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|one| (&one["assistant_id"], &one["version"]))
+        .collect();
     assert_eq!(shown, [(&json!(id), &json!(2)), (&json!(id), &json!(1))]);
     // Whoever names the graph means its assistant; this gateway does not have the model.
     let thread = gateway.thread().await;
     for named in ["lead_agent", &id] {
-        let run = gateway.post(&format!("/threads/{thread}/runs/wait"), saying_with("say a", json!({ "assistant_id": named }))).await;
+        let run = gateway
+            .post(
+                &format!("/threads/{thread}/runs/wait"),
+                saying_with("say a", json!({ "assistant_id": named })),
+            )
+            .await;
         assert_eq!(run.code(), 400, "{}", run.text());
     }
-    let back = gateway.post(&format!("{path}/latest"), json!({ "version": 1 })).await.json();
-    assert_eq!((&back["name"], &back["version"], &back["context"]), (&came["name"], &json!(1), &json!({})));
-    let run = gateway.post(&format!("/threads/{thread}/runs"), saying_with("say a", json!({}))).await.json();
-    assert_eq!((&run["assistant_id"], &run["metadata"]["created_by"]), (&json!(id), &json!("system")));
+    let back = gateway
+        .post(&format!("{path}/latest"), json!({ "version": 1 }))
+        .await
+        .json();
+    assert_eq!(
+        (&back["name"], &back["version"], &back["context"]),
+        (&came["name"], &json!(1), &json!({}))
+    );
+    let run = gateway
+        .post(
+            &format!("/threads/{thread}/runs"),
+            saying_with("say a", json!({})),
+        )
+        .await
+        .json();
+    assert_eq!(
+        (&run["assistant_id"], &run["metadata"]["created_by"]),
+        (&json!(id), &json!("system"))
+    );
     // DeerFlow shows what came with the graph.
-    gateway.post(&format!("{path}/latest"), json!({ "version": 2 })).await;
+    gateway
+        .post(&format!("{path}/latest"), json!({ "version": 2 }))
+        .await;
     for name in ["lead_agent", &id] {
-        assert_eq!(gateway.get(&format!("/api/assistants/{name}")).await.json()["name"], "lead_agent");
+        assert_eq!(
+            gateway.get(&format!("/api/assistants/{name}")).await.json()["name"],
+            "lead_agent"
+        );
     }
     assert_eq!(gateway.send("DELETE", &path, None).await.code(), 403);
 }
@@ -132,16 +315,37 @@ async fn the_assistant_of_a_graph_is_changed_and_put_back() {
 async fn the_id_of_a_graphs_assistant_is_taken() {
     let gateway = Gateway::new();
     let id = default_id(&gateway).await;
-    assert_eq!(gateway.post("/assistants", json!({ "graph_id": "lead_agent", "assistant_id": id })).await.code(), 409);
-    let kept = gateway.post("/assistants", json!({ "graph_id": "lead_agent", "assistant_id": id, "if_exists": "do_nothing" })).await;
-    assert_eq!((kept.code(), &kept.json()["metadata"]["created_by"]), (200, &json!("system")));
+    assert_eq!(
+        gateway
+            .post(
+                "/assistants",
+                json!({ "graph_id": "lead_agent", "assistant_id": id })
+            )
+            .await
+            .code(),
+        409
+    );
+    let kept = gateway
+        .post(
+            "/assistants",
+            json!({ "graph_id": "lead_agent", "assistant_id": id, "if_exists": "do_nothing" }),
+        )
+        .await;
+    assert_eq!(
+        (kept.code(), &kept.json()["metadata"]["created_by"]),
+        (200, &json!("system"))
+    );
     // As are those under which changes of it are kept, whoever makes them.
     let reserved = "9c909fe5-1423-8566-9403-37f8a945b29b";
     for if_exists in ["raise", "do_nothing"] {
-        let body = json!({ "graph_id": "lead_agent", "assistant_id": reserved, "if_exists": if_exists });
+        let body =
+            json!({ "graph_id": "lead_agent", "assistant_id": reserved, "if_exists": if_exists });
         assert_eq!(gateway.post("/assistants", body).await.code(), 409);
     }
-    assert_eq!(gateway.get(&format!("/assistants/{reserved}")).await.code(), 404);
+    assert_eq!(
+        gateway.get(&format!("/assistants/{reserved}")).await.code(),
+        404
+    );
 }
 
 #[tokio::test]
@@ -149,19 +353,42 @@ async fn a_graph_is_drawn_and_described() {
     let gateway = Gateway::new();
     let id = default_id(&gateway).await;
     for name in [id.as_str(), "lead_agent"] {
-        let graph = gateway.get(&format!("/assistants/{name}/graph?xray=2")).await.json();
+        let graph = gateway
+            .get(&format!("/assistants/{name}/graph?xray=2"))
+            .await
+            .json();
         assert_eq!(graph["nodes"][0]["id"], "__start__");
-        assert_eq!(graph["edges"][0], json!({ "source": "__start__", "target": "model" }));
+        assert_eq!(
+            graph["edges"][0],
+            json!({ "source": "__start__", "target": "model" })
+        );
     }
     for bad in ["bad", "0", "-1"] {
-        let refused = gateway.get(&format!("/assistants/{id}/graph?xray={bad}")).await;
-        assert_eq!((refused.code(), refused.json()), (422, json!({ "detail": "Invalid xray value" })));
+        let refused = gateway
+            .get(&format!("/assistants/{id}/graph?xray={bad}"))
+            .await;
+        assert_eq!(
+            (refused.code(), refused.json()),
+            (422, json!({ "detail": "Invalid xray value" }))
+        );
     }
-    let schemas = gateway.get(&format!("/assistants/{id}/schemas")).await.json();
+    let schemas = gateway
+        .get(&format!("/assistants/{id}/schemas"))
+        .await
+        .json();
     assert!(schemas["input_schema"]["properties"]["messages"]["items"]["oneOf"].is_array());
-    assert_eq!(gateway.get("/assistants/lead_agent/schemas").await.code(), 422);
+    assert_eq!(
+        gateway.get("/assistants/lead_agent/schemas").await.code(),
+        422
+    );
     for path in ["subgraphs", "subgraphs/tools?recurse=true"] {
-        assert_eq!(gateway.get(&format!("/assistants/{id}/{path}")).await.json(), json!({}));
+        assert_eq!(
+            gateway
+                .get(&format!("/assistants/{id}/{path}"))
+                .await
+                .json(),
+            json!({})
+        );
     }
 }
 
@@ -169,42 +396,144 @@ async fn a_graph_is_drawn_and_described() {
 async fn bad_assistants_are_refused_with_a_text() {
     let gateway = Gateway::new();
     let made = make(&gateway, json!({ "graph_id": "lead_agent" })).await;
-    let own = format!("/assistants/{}", made["assistant_id"].as_str().expect("an id"));
+    let own = format!(
+        "/assistants/{}",
+        made["assistant_id"].as_str().expect("an id")
+    );
     let cases = [
         ("POST", "/assistants", json!({}), 422),
         ("POST", "/assistants", json!([]), 422),
         ("POST", "/assistants", json!({ "graph_id": 1 }), 422),
         ("POST", "/assistants", json!({ "graph_id": "nope" }), 404),
-        ("POST", "/assistants", json!({ "graph_id": "lead_agent", "assistant_id": "nope" }), 422),
-        ("POST", "/assistants", json!({ "graph_id": "lead_agent", "if_exists": "maybe" }), 422),
-        ("POST", "/assistants", json!({ "graph_id": "lead_agent", "metadata": [] }), 422),
-        ("POST", "/assistants", json!({ "graph_id": "lead_agent", "name": 5 }), 422),
-        ("POST", "/assistants", json!({ "graph_id": "lead_agent", "config": { "tags": "x" } }), 422),
-        ("POST", "/assistants", json!({ "graph_id": "lead_agent", "config": { "recursion_limit": 0 } }), 422),
-        ("POST", "/assistants", json!({ "graph_id": "lead_agent", "config": { "configurable": 1 } }), 422),
-        ("POST", "/assistants", json!({ "graph_id": "lead_agent", "config": { "configurable": { "a": 1 } }, "context": { "b": 2 } }), 400),
+        (
+            "POST",
+            "/assistants",
+            json!({ "graph_id": "lead_agent", "assistant_id": "nope" }),
+            422,
+        ),
+        (
+            "POST",
+            "/assistants",
+            json!({ "graph_id": "lead_agent", "if_exists": "maybe" }),
+            422,
+        ),
+        (
+            "POST",
+            "/assistants",
+            json!({ "graph_id": "lead_agent", "metadata": [] }),
+            422,
+        ),
+        (
+            "POST",
+            "/assistants",
+            json!({ "graph_id": "lead_agent", "name": 5 }),
+            422,
+        ),
+        (
+            "POST",
+            "/assistants",
+            json!({ "graph_id": "lead_agent", "config": { "tags": "x" } }),
+            422,
+        ),
+        (
+            "POST",
+            "/assistants",
+            json!({ "graph_id": "lead_agent", "config": { "recursion_limit": 0 } }),
+            422,
+        ),
+        (
+            "POST",
+            "/assistants",
+            json!({ "graph_id": "lead_agent", "config": { "configurable": 1 } }),
+            422,
+        ),
+        (
+            "POST",
+            "/assistants",
+            json!({ "graph_id": "lead_agent", "config": { "configurable": { "a": 1 } }, "context": { "b": 2 } }),
+            400,
+        ),
         ("POST", "/assistants/search", json!({ "limit": 0 }), 422),
         ("POST", "/assistants/search", json!({ "offset": -1 }), 422),
-        ("POST", "/assistants/search", json!({ "sort_by": "nope" }), 422),
-        ("POST", "/assistants/search", json!({ "select": ["nope"] }), 422),
-        ("POST", "/assistants/search", json!({ "graph_id": "nope" }), 404),
+        (
+            "POST",
+            "/assistants/search",
+            json!({ "sort_by": "nope" }),
+            422,
+        ),
+        (
+            "POST",
+            "/assistants/search",
+            json!({ "select": ["nope"] }),
+            422,
+        ),
+        (
+            "POST",
+            "/assistants/search",
+            json!({ "graph_id": "nope" }),
+            404,
+        ),
         ("POST", "/assistants/count", json!({ "metadata": 1 }), 422),
         ("PATCH", own.as_str(), json!({ "graph_id": "nope" }), 404),
         ("PATCH", own.as_str(), json!({ "context": [] }), 422),
         ("PATCH", "/assistants/nope", json!({}), 422),
         ("POST", &format!("{own}/latest"), json!({}), 422),
-        ("POST", &format!("{own}/latest"), json!({ "version": 9 }), 404),
-        ("POST", &format!("{own}/latest"), json!({ "version": "1" }), 422),
-        ("POST", &format!("{own}/versions"), json!({ "limit": 5000 }), 422),
-        ("DELETE", &format!("{own}?delete_threads=perhaps"), Value::Null, 422),
+        (
+            "POST",
+            &format!("{own}/latest"),
+            json!({ "version": 9 }),
+            404,
+        ),
+        (
+            "POST",
+            &format!("{own}/latest"),
+            json!({ "version": "1" }),
+            422,
+        ),
+        (
+            "POST",
+            &format!("{own}/versions"),
+            json!({ "limit": 5000 }),
+            422,
+        ),
+        (
+            "DELETE",
+            &format!("{own}?delete_threads=perhaps"),
+            Value::Null,
+            422,
+        ),
         ("GET", &format!("/assistants/{GONE}"), Value::Null, 404),
-        ("PATCH", &format!("/assistants/{GONE}"), json!({ "name": "x" }), 404),
-        ("POST", &format!("/assistants/{GONE}/versions"), json!({}), 404),
+        (
+            "PATCH",
+            &format!("/assistants/{GONE}"),
+            json!({ "name": "x" }),
+            404,
+        ),
+        (
+            "POST",
+            &format!("/assistants/{GONE}/versions"),
+            json!({}),
+            404,
+        ),
     ];
     for (method, path, body, code) in cases {
-        let answer = gateway.send(method, path, Some(body.clone()).filter(|body| !body.is_null())).await;
-        assert_eq!(answer.code(), code, "{method} {path} {body}: {}", answer.text());
-        assert!(answer.json()["detail"].is_string(), "{method} {path} {body}");
+        let answer = gateway
+            .send(
+                method,
+                path,
+                Some(body.clone()).filter(|body| !body.is_null()),
+            )
+            .await;
+        assert_eq!(
+            answer.code(),
+            code,
+            "{method} {path} {body}: {}",
+            answer.text()
+        );
+        assert!(
+            answer.json()["detail"].is_string(),
+            "{method} {path} {body}"
+        );
     }
     assert_eq!(gateway.get(&own).await.json(), made);
 }

@@ -20,12 +20,25 @@ impl Furnished {
         let gateway = Gateway::new();
         let thread = gateway.thread().await;
         let made = |answer: Answer, id: &str| answer.json()[id].as_str().expect("an id").to_owned();
-        let assistant = made(gateway.post("/assistants", json!({ "graph_id": "lead_agent" })).await, "assistant_id");
+        let assistant = made(
+            gateway
+                .post("/assistants", json!({ "graph_id": "lead_agent" }))
+                .await,
+            "assistant_id",
+        );
         let cron = json!({ "assistant_id": "lead_agent", "schedule": "0 8 * * *" });
         let cron = made(gateway.post("/runs/crons", cron).await, "cron_id");
         let item = json!({ "namespace": ["n"], "key": "k", "value": { "a": 1 } });
-        assert_eq!(gateway.send("PUT", "/store/items", Some(item)).await.code(), 204);
-        Self { gateway, thread, assistant, cron }
+        assert_eq!(
+            gateway.send("PUT", "/store/items", Some(item)).await.code(),
+            204
+        );
+        Self {
+            gateway,
+            thread,
+            assistant,
+            cron,
+        }
     }
 
     async fn document(&self) -> Document {
@@ -34,9 +47,15 @@ impl Furnished {
 
     /// The operation's path, with ids of what is there.
     fn path(&self, operation: &Operation) -> String {
-        let path = operation.path.replace("{thread_id}", &self.thread).replace("{assistant_id}", &self.assistant);
-        let path = path.replace("{cron_id}", &self.cron).replace("{run_id}", UNKNOWN);
-        path.replace("{checkpoint_id}", UNKNOWN).replace("{namespace}", "n")
+        let path = operation
+            .path
+            .replace("{thread_id}", &self.thread)
+            .replace("{assistant_id}", &self.assistant);
+        let path = path
+            .replace("{cron_id}", &self.cron)
+            .replace("{run_id}", UNKNOWN);
+        path.replace("{checkpoint_id}", UNKNOWN)
+            .replace("{namespace}", "n")
     }
 
     /// All that a bad request could have changed.
@@ -47,8 +66,14 @@ impl Furnished {
             ask("/assistants/search").await,
             ask("/runs/crons/search").await,
             ask("/store/items/search").await,
-            self.gateway.get(&format!("/threads/{}/runs", self.thread)).await.json(),
-            self.gateway.get(&format!("/threads/{}/state", self.thread)).await.json(),
+            self.gateway
+                .get(&format!("/threads/{}/runs", self.thread))
+                .await
+                .json(),
+            self.gateway
+                .get(&format!("/threads/{}/state", self.thread))
+                .await
+                .json(),
         ])
     }
 }
@@ -56,11 +81,28 @@ impl Furnished {
 /// What is not as it must be: refused as the client's fault, with a text. The platform tells what is wrong with a label of the
 /// store as bare text.
 fn flaw(answer: &Answer, operation: &Operation, sent: &str) -> Option<String> {
-    let bare = operation.path.starts_with("/store/") && answer.header("content-type").starts_with("text/plain");
-    let told = || bare || serde_json::from_slice::<Value>(&answer.body).is_ok_and(|body| body["detail"].is_string());
+    let bare = operation.path.starts_with("/store/")
+        && answer.header("content-type").starts_with("text/plain");
+    let told = || {
+        bare || serde_json::from_slice::<Value>(&answer.body)
+            .is_ok_and(|body| body["detail"].is_string())
+    };
     let refused = answer.status.is_client_error() && told();
-    let shown = || String::from_utf8_lossy(&answer.body).chars().take(200).collect::<String>();
-    (!refused).then(|| format!("{} with {}: {} {}", operation.id, sent.chars().take(80).collect::<String>(), answer.code(), shown()))
+    let shown = || {
+        String::from_utf8_lossy(&answer.body)
+            .chars()
+            .take(200)
+            .collect::<String>()
+    };
+    (!refused).then(|| {
+        format!(
+            "{} with {}: {} {}",
+            operation.id,
+            sent.chars().take(80).collect::<String>(),
+            answer.code(),
+            shown()
+        )
+    })
 }
 
 fn assert_none(flaws: &[String]) {
@@ -73,18 +115,58 @@ async fn a_body_that_is_no_object_is_refused() {
     let mut flaws = Vec::new();
     let (document, before) = (furnished.document().await, furnished.everything().await);
     let deep = format!("{}1{}", "[".repeat(1_000), "]".repeat(1_000));
-    let deep_field = format!("{{\"metadata\":{}1{}}}", "{\"a\":".repeat(1_000), "}".repeat(1_000));
-    for operation in document.operations().iter().filter(|operation| operation.body.is_some()) {
-        let mut bodies =
-            vec!["1", "1.5", "true", "\"text\"", "[1]", "[[]]", "{bad", "{\"a\":1", "\u{0}", "nul", deep.as_str(), deep_field.as_str()];
+    let deep_field = format!(
+        "{{\"metadata\":{}1{}}}",
+        "{\"a\":".repeat(1_000),
+        "}".repeat(1_000)
+    );
+    for operation in document
+        .operations()
+        .iter()
+        .filter(|operation| operation.body.is_some())
+    {
+        let mut bodies = vec![
+            "1",
+            "1.5",
+            "true",
+            "\"text\"",
+            "[1]",
+            "[[]]",
+            "{bad",
+            "{\"a\":1",
+            "\u{0}",
+            "nul",
+            deep.as_str(),
+            deep_field.as_str(),
+        ];
         if operation.body_required {
             bodies.extend(["", " ", "null"]);
         }
         for body in bodies {
-            let answer = furnished.gateway.raw(operation.method(), &furnished.path(operation), body.to_owned(), &[]).await;
-            flaws.extend(flaw(&answer, operation, &body.chars().take(20).collect::<String>()));
+            let answer = furnished
+                .gateway
+                .raw(
+                    operation.method(),
+                    &furnished.path(operation),
+                    body.to_owned(),
+                    &[],
+                )
+                .await;
+            flaws.extend(flaw(
+                &answer,
+                operation,
+                &body.chars().take(20).collect::<String>(),
+            ));
         }
-        let answer = furnished.gateway.raw(operation.method(), &furnished.path(operation), vec![0xff, 0xfe, b'{'], &[]).await;
+        let answer = furnished
+            .gateway
+            .raw(
+                operation.method(),
+                &furnished.path(operation),
+                vec![0xff, 0xfe, b'{'],
+                &[],
+            )
+            .await;
         flaws.extend(flaw(&answer, operation, "no UTF-8"));
     }
     assert_none(&flaws);
@@ -98,19 +180,37 @@ async fn a_field_of_the_wrong_type_or_range_is_refused() {
     let (document, before) = (furnished.document().await, furnished.everything().await);
     let mut tried = 0;
     for operation in document.operations() {
-        let Some(schema) = &operation.body else { continue };
+        let Some(schema) = &operation.body else {
+            continue;
+        };
         let (schema, listed) = match document.resolve(schema).get("items") {
             Some(item) => (item, true),
             None => (schema, false),
         };
         let base = document.sample(schema);
-        for (name, field) in document.resolve(schema)["properties"].as_object().expect("properties") {
-            let too_many = field["maxItems"].as_u64().map(|most| vec![document.sample(&field["items"]); most as usize + 1].into());
-            for wrong in wrong_values().into_iter().chain(too_many).filter(|value| !value.is_null() && !document.fits(field, value)) {
+        for (name, field) in document.resolve(schema)["properties"]
+            .as_object()
+            .expect("properties")
+        {
+            let too_many = field["maxItems"]
+                .as_u64()
+                .map(|most| vec![document.sample(&field["items"]); most as usize + 1].into());
+            for wrong in wrong_values()
+                .into_iter()
+                .chain(too_many)
+                .filter(|value| !value.is_null() && !document.fits(field, value))
+            {
                 let mut body = base.as_object().cloned().unwrap_or_else(Map::new);
                 body.insert(name.clone(), wrong.clone());
-                let body = if listed { json!([body]) } else { Value::Object(body) };
-                let answer = furnished.gateway.send(operation.method(), &furnished.path(&operation), Some(body)).await;
+                let body = if listed {
+                    json!([body])
+                } else {
+                    Value::Object(body)
+                };
+                let answer = furnished
+                    .gateway
+                    .send(operation.method(), &furnished.path(&operation), Some(body))
+                    .await;
                 flaws.extend(flaw(&answer, &operation, &format!("{name}: {wrong}")));
                 tried += 1;
             }
@@ -127,12 +227,24 @@ async fn null_is_refused_where_the_document_does_not_take_it_and_only_there() {
     let mut flaws = Vec::new();
     let document = furnished.document().await;
     for operation in document.operations() {
-        let Some(schema) = operation.body.as_ref().filter(|schema| document.resolve(schema).get("items").is_none()) else { continue };
+        let Some(schema) = operation
+            .body
+            .as_ref()
+            .filter(|schema| document.resolve(schema).get("items").is_none())
+        else {
+            continue;
+        };
         let base = document.sample(schema);
-        for (name, field) in document.resolve(schema)["properties"].as_object().expect("properties") {
+        for (name, field) in document.resolve(schema)["properties"]
+            .as_object()
+            .expect("properties")
+        {
             let mut body = base.clone();
             body[name] = Value::Null;
-            let answer = furnished.gateway.send(operation.method(), &furnished.path(&operation), Some(body)).await;
+            let answer = furnished
+                .gateway
+                .send(operation.method(), &furnished.path(&operation), Some(body))
+                .await;
             if !document.fits(field, &Value::Null) || answer.status.is_client_error() {
                 flaws.extend(flaw(&answer, &operation, &format!("{name}: null")));
             }
@@ -150,16 +262,40 @@ async fn an_id_that_is_none_or_unknown_is_refused() {
     let furnished = Furnished::new().await;
     let mut flaws = Vec::new();
     let (document, before) = (furnished.document().await, furnished.everything().await);
-    for operation in document.operations().iter().filter(|operation| operation.path.contains('{')) {
-        let body = operation.body.as_ref().map(|schema| document.sample(schema));
+    for operation in document
+        .operations()
+        .iter()
+        .filter(|operation| operation.path.contains('{'))
+    {
+        let body = operation
+            .body
+            .as_ref()
+            .map(|schema| document.sample(schema));
         let first = operation
             .path
             .find('{')
             .and_then(|from| Some(&operation.path[from..=from + operation.path[from..].find('}')?]))
             .expect("an id");
-        for id in ["x", "0", "-1", "null", "..%2f..", "%00", "%ff", "a%20b", UNKNOWN, &"9".repeat(5_000)] {
-            let path = furnished.path(&Operation { path: operation.path.replace(first, id), ..operation.clone() });
-            let answer = furnished.gateway.send(operation.method(), &path, body.clone()).await;
+        for id in [
+            "x",
+            "0",
+            "-1",
+            "null",
+            "..%2f..",
+            "%00",
+            "%ff",
+            "a%20b",
+            UNKNOWN,
+            &"9".repeat(5_000),
+        ] {
+            let path = furnished.path(&Operation {
+                path: operation.path.replace(first, id),
+                ..operation.clone()
+            });
+            let answer = furnished
+                .gateway
+                .send(operation.method(), &path, body.clone())
+                .await;
             flaws.extend(flaw(&answer, operation, id));
         }
     }
@@ -171,8 +307,18 @@ async fn an_id_that_is_none_or_unknown_is_refused() {
 async fn a_checkpoint_in_the_path_is_a_uuid() {
     let furnished = Furnished::new().await;
     for id in ["x", "true", "-1", "%00"] {
-        let answer = furnished.gateway.get(&format!("/threads/{}/state/{id}", furnished.thread)).await;
-        assert_eq!((answer.code(), answer.json()), (422, json!({ "detail": "Invalid checkpoint ID: must be a UUID" })), "{id}");
+        let answer = furnished
+            .gateway
+            .get(&format!("/threads/{}/state/{id}", furnished.thread))
+            .await;
+        assert_eq!(
+            (answer.code(), answer.json()),
+            (
+                422,
+                json!({ "detail": "Invalid checkpoint ID: must be a UUID" })
+            ),
+            "{id}"
+        );
     }
 }
 
@@ -192,8 +338,14 @@ async fn a_parameter_of_the_wrong_type_or_range_is_refused() {
             };
             for value in wrong {
                 let path = format!("{}?key=k&{name}={value}", furnished.path(&operation));
-                let body = operation.body.as_ref().map(|schema| document.sample(schema));
-                let answer = furnished.gateway.send(operation.method(), &path, body).await;
+                let body = operation
+                    .body
+                    .as_ref()
+                    .map(|schema| document.sample(schema));
+                let answer = furnished
+                    .gateway
+                    .send(operation.method(), &path, body)
+                    .await;
                 flaws.extend(flaw(&answer, &operation, &format!("{name}={value}")));
                 tried += 1;
             }
@@ -209,14 +361,31 @@ async fn every_word_that_the_document_offers_is_understood() {
     let furnished = Furnished::new().await;
     let (document, mut tried) = (furnished.document().await, 0);
     for operation in document.operations() {
-        let Some(schema) = operation.body.as_ref().filter(|schema| document.resolve(schema).get("items").is_none()) else { continue };
-        for (name, field) in document.resolve(schema)["properties"].as_object().expect("properties") {
+        let Some(schema) = operation
+            .body
+            .as_ref()
+            .filter(|schema| document.resolve(schema).get("items").is_none())
+        else {
+            continue;
+        };
+        for (name, field) in document.resolve(schema)["properties"]
+            .as_object()
+            .expect("properties")
+        {
             for word in document.words(field) {
                 let mut body = document.sample(schema);
                 body[name] = word.clone();
-                let answer = furnished.gateway.send(operation.method(), &furnished.path(&operation), Some(body)).await;
+                let answer = furnished
+                    .gateway
+                    .send(operation.method(), &furnished.path(&operation), Some(body))
+                    .await;
                 let text = answer.text().chars().take(200).collect::<String>();
-                assert!(answer.code() != 422 && answer.code() < 500, "{} with {name}: {word}: {} {text}", operation.id, answer.code());
+                assert!(
+                    answer.code() != 422 && answer.code() < 500,
+                    "{} with {name}: {word}: {} {text}",
+                    operation.id,
+                    answer.code()
+                );
                 tried += 1;
             }
         }

@@ -19,10 +19,20 @@ async fn a_new_user_sees_zeros_on_every_day() {
         "total_cost": null, "currency": null,
     });
     assert_eq!(stats, zeros);
-    assert_eq!(console(&gateway, "runs").await, json!({ "runs": [], "has_more": false }));
+    assert_eq!(
+        console(&gateway, "runs").await,
+        json!({ "runs": [], "has_more": false })
+    );
     let usage = console(&gateway, "usage").await;
     assert_eq!(usage["days"].as_array().unwrap().len(), 14);
-    assert_eq!((&usage["by_model"], &usage["total_tokens"], &usage["total_cost"]), (&json!({}), &json!(0), &Value::Null));
+    assert_eq!(
+        (
+            &usage["by_model"],
+            &usage["total_tokens"],
+            &usage["total_cost"]
+        ),
+        (&json!({}), &json!(0), &Value::Null)
+    );
 }
 
 #[tokio::test]
@@ -30,19 +40,43 @@ async fn runs_of_all_threads_are_counted_and_paged() {
     let gateway = Gateway::at_noon();
     for text in ["say one", "fail once", "say two"] {
         let thread = gateway.thread().await;
-        gateway.post(&format!("/api/threads/{thread}/runs/wait"), saying(text)).await;
+        gateway
+            .post(&format!("/api/threads/{thread}/runs/wait"), saying(text))
+            .await;
     }
     let stats = console(&gateway, "stats").await;
-    assert_eq!((&stats["total_runs"], &stats["failed_runs"], &stats["total_threads"]), (&json!(3), &json!(1), &json!(3)));
+    assert_eq!(
+        (
+            &stats["total_runs"],
+            &stats["failed_runs"],
+            &stats["total_threads"]
+        ),
+        (&json!(3), &json!(1), &json!(3))
+    );
     let page = console(&gateway, "runs?limit=2").await;
-    assert_eq!((page["runs"].as_array().unwrap().len(), &page["has_more"]), (2, &json!(true)));
+    assert_eq!(
+        (page["runs"].as_array().unwrap().len(), &page["has_more"]),
+        (2, &json!(true))
+    );
     let rest = console(&gateway, "runs?limit=2&offset=2").await;
-    assert_eq!((rest["runs"].as_array().unwrap().len(), &rest["has_more"]), (1, &json!(false)));
+    assert_eq!(
+        (rest["runs"].as_array().unwrap().len(), &rest["has_more"]),
+        (1, &json!(false))
+    );
     let failed = console(&gateway, "runs?status=error").await;
     assert_eq!(failed["runs"].as_array().unwrap().len(), 1);
-    assert!(failed["runs"][0]["error"].as_str().unwrap().contains("once"), "{failed}");
+    assert!(
+        failed["runs"][0]["error"]
+            .as_str()
+            .unwrap()
+            .contains("once"),
+        "{failed}"
+    );
     let usage = console(&gateway, "usage?days=1").await;
-    assert_eq!((&usage["days"][0]["runs"], &usage["total_runs"]), (&json!(3), &json!(3)));
+    assert_eq!(
+        (&usage["days"][0]["runs"], &usage["total_runs"]),
+        (&json!(3), &json!(3))
+    );
 }
 
 #[tokio::test]
@@ -52,10 +86,21 @@ async fn a_draft_without_a_thread_is_paid_for_by_its_user() {
     assert_eq!(gateway.post("/api/input-polish", draft).await.code(), 200);
     let usage = console(&gateway, "usage?days=1").await;
     // 3 tokens of a million euros a million, and 4 of two.
-    assert_eq!((&usage["total_tokens"], &usage["total_cost"], &usage["currency"]), (&json!(7), &json!(11.0), &json!("EUR")));
-    let model = json!({ "tokens": 7, "runs": 0, "cost": 11.0, "input_tokens": 3, "cache_read_tokens": 0 });
+    assert_eq!(
+        (
+            &usage["total_tokens"],
+            &usage["total_cost"],
+            &usage["currency"]
+        ),
+        (&json!(7), &json!(11.0), &json!("EUR"))
+    );
+    let model =
+        json!({ "tokens": 7, "runs": 0, "cost": 11.0, "input_tokens": 3, "cache_read_tokens": 0 });
     assert_eq!(usage["by_model"], json!({ "fake": model }));
-    assert_eq!((&usage["days"][0]["total_tokens"], &usage["days"][0]["cost"]), (&json!(7), &json!(11.0)));
+    assert_eq!(
+        (&usage["days"][0]["total_tokens"], &usage["days"][0]["cost"]),
+        (&json!(7), &json!(11.0))
+    );
     assert_eq!(console(&gateway, "stats").await["total_cost"], 11.0);
 }
 
@@ -76,9 +121,21 @@ async fn what_cannot_be_asked_is_refused() {
         "usage?tz_offset_minutes=-841",
         "usage?tz_offset_minutes=x",
     ] {
-        assert_eq!(gateway.get(&format!("/api/console/{path}")).await.code(), 422, "{path}");
+        assert_eq!(
+            gateway.get(&format!("/api/console/{path}")).await.code(),
+            422,
+            "{path}"
+        );
     }
-    for path in ["usage?tz_offset_minutes=840&days=90", "usage?tz_offset_minutes=-840", "runs?limit=100&offset=1000000000&status=timeout"] {
-        assert_eq!(gateway.get(&format!("/api/console/{path}")).await.code(), 200, "{path}");
+    for path in [
+        "usage?tz_offset_minutes=840&days=90",
+        "usage?tz_offset_minutes=-840",
+        "runs?limit=100&offset=1000000000&status=timeout",
+    ] {
+        assert_eq!(
+            gateway.get(&format!("/api/console/{path}")).await.code(),
+            200,
+            "{path}"
+        );
     }
 }

@@ -14,20 +14,69 @@ fn path(thread: &str) -> String {
 #[tokio::test]
 async fn a_goal_is_set_before_the_first_message_shown_and_cleared() {
     let gateway = Gateway::new();
-    assert_eq!(gateway.get(&path(NEW)).await.json(), json!({ "goal": null }));
-    assert_eq!(gateway.send("DELETE", &path(NEW), None).await.json(), json!({ "goal": null }));
-    let set = gateway.send("PUT", &path(NEW), Some(json!({ "objective": " Ship it ", "max_continuations": 3 }))).await;
+    assert_eq!(
+        gateway.get(&path(NEW)).await.json(),
+        json!({ "goal": null })
+    );
+    assert_eq!(
+        gateway.send("DELETE", &path(NEW), None).await.json(),
+        json!({ "goal": null })
+    );
+    let set = gateway
+        .send(
+            "PUT",
+            &path(NEW),
+            Some(json!({ "objective": " Ship it ", "max_continuations": 3 })),
+        )
+        .await;
     let goal = set.json()["goal"].clone();
-    assert_eq!((set.code(), &goal["objective"], &goal["status"]), (200, &json!("Ship it"), &json!("active")));
-    let figures = ["continuation_count", "max_continuations", "no_progress_count", "max_no_progress_continuations"].map(|key| &goal[key]);
+    assert_eq!(
+        (set.code(), &goal["objective"], &goal["status"]),
+        (200, &json!("Ship it"), &json!("active"))
+    );
+    let figures = [
+        "continuation_count",
+        "max_continuations",
+        "no_progress_count",
+        "max_no_progress_continuations",
+    ]
+    .map(|key| &goal[key]);
     assert_eq!(figures, [&json!(0), &json!(3), &json!(0), &json!(2)]);
-    assert_eq!(gateway.get(&path(NEW)).await.json(), json!({ "goal": goal }));
-    assert_eq!(gateway.get(&format!("/api/threads/{NEW}/state")).await.json()["values"]["goal"], goal);
-    let run = gateway.post(&format!("/api/threads/{NEW}/runs/wait"), saying("say hi")).await;
-    assert_eq!((run.code(), &run.json()["goal"]), (200, &goal), "a run finds the goal in its state");
-    assert_eq!(gateway.send("DELETE", &path(NEW), None).await.json(), json!({ "goal": null }));
-    assert_eq!(gateway.get(&path(NEW)).await.json(), json!({ "goal": null }));
-    assert_eq!(gateway.get(&format!("/api/threads/{NEW}/state")).await.json()["values"].get("goal"), None);
+    assert_eq!(
+        gateway.get(&path(NEW)).await.json(),
+        json!({ "goal": goal })
+    );
+    assert_eq!(
+        gateway
+            .get(&format!("/api/threads/{NEW}/state"))
+            .await
+            .json()["values"]["goal"],
+        goal
+    );
+    let run = gateway
+        .post(&format!("/api/threads/{NEW}/runs/wait"), saying("say hi"))
+        .await;
+    assert_eq!(
+        (run.code(), &run.json()["goal"]),
+        (200, &goal),
+        "a run finds the goal in its state"
+    );
+    assert_eq!(
+        gateway.send("DELETE", &path(NEW), None).await.json(),
+        json!({ "goal": null })
+    );
+    assert_eq!(
+        gateway.get(&path(NEW)).await.json(),
+        json!({ "goal": null })
+    );
+    assert_eq!(
+        gateway
+            .get(&format!("/api/threads/{NEW}/state"))
+            .await
+            .json()["values"]
+            .get("goal"),
+        None
+    );
 }
 
 #[tokio::test]
@@ -42,31 +91,97 @@ async fn what_is_no_goal_is_refused() {
         json!({ "objective": "x", "max_continuations": -1 }),
         json!({ "objective": "x", "max_continuations": "many" }),
     ] {
-        assert_eq!(gateway.send("PUT", &path(NEW), Some(body.clone())).await.code(), 422, "{body}");
+        assert_eq!(
+            gateway
+                .send("PUT", &path(NEW), Some(body.clone()))
+                .await
+                .code(),
+            422,
+            "{body}"
+        );
     }
-    assert_eq!(gateway.get(&format!("/api/threads/{NEW}")).await.code(), 404, "nothing was made");
-    assert_eq!(gateway.send("PUT", &path("a%20b"), Some(json!({ "objective": "x" }))).await.code(), 422);
+    assert_eq!(
+        gateway.get(&format!("/api/threads/{NEW}")).await.code(),
+        404,
+        "nothing was made"
+    );
+    assert_eq!(
+        gateway
+            .send("PUT", &path("a%20b"), Some(json!({ "objective": "x" })))
+            .await
+            .code(),
+        422
+    );
 }
 
 #[tokio::test]
 async fn a_goal_is_not_changed_under_a_run() {
     let gateway = Gateway::new();
-    gateway.send("PUT", &path(NEW), Some(json!({ "objective": "x" }))).await;
-    let run = gateway.post(&format!("/api/threads/{NEW}/runs"), saying("slow")).await.json()["run_id"].as_str().unwrap().to_owned();
-    let set = gateway.send("PUT", &path(NEW), Some(json!({ "objective": "y" }))).await;
-    assert_eq!((set.code(), set.json()["detail"].as_str().unwrap().contains("run in flight")), (409, true));
+    gateway
+        .send("PUT", &path(NEW), Some(json!({ "objective": "x" })))
+        .await;
+    let run = gateway
+        .post(&format!("/api/threads/{NEW}/runs"), saying("slow"))
+        .await
+        .json()["run_id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let set = gateway
+        .send("PUT", &path(NEW), Some(json!({ "objective": "y" })))
+        .await;
+    assert_eq!(
+        (
+            set.code(),
+            set.json()["detail"]
+                .as_str()
+                .unwrap()
+                .contains("run in flight")
+        ),
+        (409, true)
+    );
     assert_eq!(gateway.send("DELETE", &path(NEW), None).await.code(), 409);
-    gateway.post(&format!("/api/threads/{NEW}/runs/{run}/cancel?wait=1"), json!({})).await;
-    assert_eq!(gateway.get(&path(NEW)).await.json()["goal"]["objective"], "x");
+    gateway
+        .post(
+            &format!("/api/threads/{NEW}/runs/{run}/cancel?wait=1"),
+            json!({}),
+        )
+        .await;
+    assert_eq!(
+        gateway.get(&path(NEW)).await.json()["goal"]["objective"],
+        "x"
+    );
 }
 
 #[tokio::test]
 async fn another_users_goal_is_not_seen() {
     let gateway = Gateway::new();
-    let (ann, bob) = (User::new(&gateway, "ann").await, User::new(&gateway, "bob").await);
-    assert_eq!(ann.send("PUT", &path(NEW), json!({ "objective": "secret" })).await.code(), 200);
-    assert_eq!(bob.send("GET", &path(NEW), Value::Null).await.json(), json!({ "goal": null }));
-    assert_eq!(bob.send("DELETE", &path(NEW), Value::Null).await.json(), json!({ "goal": null }));
-    assert_eq!(bob.send("PUT", &path(NEW), json!({ "objective": "mine" })).await.code(), 409);
-    assert_eq!(ann.send("GET", &path(NEW), Value::Null).await.json()["goal"]["objective"], "secret");
+    let (ann, bob) = (
+        User::new(&gateway, "ann").await,
+        User::new(&gateway, "bob").await,
+    );
+    assert_eq!(
+        ann.send("PUT", &path(NEW), json!({ "objective": "secret" }))
+            .await
+            .code(),
+        200
+    );
+    assert_eq!(
+        bob.send("GET", &path(NEW), Value::Null).await.json(),
+        json!({ "goal": null })
+    );
+    assert_eq!(
+        bob.send("DELETE", &path(NEW), Value::Null).await.json(),
+        json!({ "goal": null })
+    );
+    assert_eq!(
+        bob.send("PUT", &path(NEW), json!({ "objective": "mine" }))
+            .await
+            .code(),
+        409
+    );
+    assert_eq!(
+        ann.send("GET", &path(NEW), Value::Null).await.json()["goal"]["objective"],
+        "secret"
+    );
 }

@@ -38,7 +38,16 @@ impl McpPort for Servers {
 #[tokio::test]
 async fn only_the_installations_owner_sees_and_changes_servers() {
     let gateway = Gateway::new();
-    let (_, key) = issue(&*gateway.keys, "ann", Rights::User, None, None, SystemClock.now()).await.expect("a key");
+    let (_, key) = issue(
+        &*gateway.keys,
+        "ann",
+        Rights::User,
+        None,
+        None,
+        SystemClock.now(),
+    )
+    .await
+    .expect("a key");
     let servers = json!({ "mcp_servers": { "s": { "command": "npx", "env": { "K": "canary" } } } });
     let change = json!({ "server_name": "s", "enabled": false });
     for (method, path, body) in [
@@ -47,25 +56,73 @@ async fn only_the_installations_owner_sees_and_changes_servers() {
         ("PATCH", "/api/mcp/config", change.clone()),
         ("POST", "/api/mcp/cache/reset", Value::Null),
     ] {
-        let refused = gateway.raw(method, path, body.to_string(), &[("x-api-key", key.expose_secret())]).await;
+        let refused = gateway
+            .raw(
+                method,
+                path,
+                body.to_string(),
+                &[("x-api-key", key.expose_secret())],
+            )
+            .await;
         let said = json!({ "detail": "Admin privileges required to manage MCP configuration." });
-        assert_eq!((refused.code(), refused.json()), (403, said), "{method} {path}");
+        assert_eq!(
+            (refused.code(), refused.json()),
+            (403, said),
+            "{method} {path}"
+        );
     }
-    assert_eq!(gateway.send("GET", "/api/mcp/config", None).await.json(), json!({ "mcp_servers": {} }));
-    let stored = gateway.send("PUT", "/api/mcp/config", Some(servers)).await.json();
+    assert_eq!(
+        gateway.send("GET", "/api/mcp/config", None).await.json(),
+        json!({ "mcp_servers": {} })
+    );
+    let stored = gateway
+        .send("PUT", "/api/mcp/config", Some(servers))
+        .await
+        .json();
     assert_eq!(stored["mcp_servers"]["s"]["env"], json!({ "K": "***" }));
-    assert_eq!(gateway.send("PATCH", "/api/mcp/config", Some(change)).await.json()["mcp_servers"]["s"]["enabled"], false);
-    assert_eq!(gateway.send("POST", "/api/mcp/cache/reset", None).await.code(), 200);
+    assert_eq!(
+        gateway
+            .send("PATCH", "/api/mcp/config", Some(change))
+            .await
+            .json()["mcp_servers"]["s"]["enabled"],
+        false
+    );
+    assert_eq!(
+        gateway
+            .send("POST", "/api/mcp/cache/reset", None)
+            .await
+            .code(),
+        200
+    );
 }
 
 #[tokio::test]
 async fn a_thread_has_no_tasks_of_servers() {
     let gateway = Gateway::new();
-    let thread = gateway.send("POST", "/api/threads", Some(json!({}))).await.json()["thread_id"].as_str().expect("an id").to_owned();
-    let get = async |path: &str| gateway.send("GET", &format!("/api/threads/{path}"), None).await;
-    assert_eq!(get(&format!("{thread}/mcp-tasks?limit=5")).await.json(), json!([]));
-    assert_eq!(get(&format!("{thread}/mcp-tasks?limit=0")).await.code(), 422);
+    let thread = gateway
+        .send("POST", "/api/threads", Some(json!({})))
+        .await
+        .json()["thread_id"]
+        .as_str()
+        .expect("an id")
+        .to_owned();
+    let get = async |path: &str| {
+        gateway
+            .send("GET", &format!("/api/threads/{path}"), None)
+            .await
+    };
+    assert_eq!(
+        get(&format!("{thread}/mcp-tasks?limit=5")).await.json(),
+        json!([])
+    );
+    assert_eq!(
+        get(&format!("{thread}/mcp-tasks?limit=0")).await.code(),
+        422
+    );
     let missing = get(&format!("{thread}/mcp-tasks/x")).await;
-    assert_eq!((missing.code(), missing.json()), (404, json!({ "detail": "MCP task not found" })));
+    assert_eq!(
+        (missing.code(), missing.json()),
+        (404, json!({ "detail": "MCP task not found" }))
+    );
     assert_eq!(get("unknown/mcp-tasks").await.code(), 404);
 }

@@ -9,9 +9,19 @@ async fn unknown_routes_and_methods_are_json_in_every_prefix() {
     let gateway = Gateway::new();
     for prefix in ["", "/api", "/api/langgraph"] {
         let missing = gateway.get(&format!("{prefix}/no/such/route")).await;
-        assert_eq!((missing.code(), missing.json()), (404, json!({ "detail": "Not Found" })), "{prefix}");
-        let wrong = gateway.send("PUT", &format!("{prefix}/threads"), None).await;
-        assert_eq!((wrong.code(), wrong.json()), (405, json!({ "detail": "Method Not Allowed" })), "{prefix}");
+        assert_eq!(
+            (missing.code(), missing.json()),
+            (404, json!({ "detail": "Not Found" })),
+            "{prefix}"
+        );
+        let wrong = gateway
+            .send("PUT", &format!("{prefix}/threads"), None)
+            .await;
+        assert_eq!(
+            (wrong.code(), wrong.json()),
+            (405, json!({ "detail": "Method Not Allowed" })),
+            "{prefix}"
+        );
         assert_eq!(wrong.header("allow"), "POST", "{prefix}");
     }
 }
@@ -26,13 +36,30 @@ async fn broken_deep_and_large_bodies_are_refused_without_harm() {
         ("/threads", "{bad".to_owned(), 422),
         ("/threads", String::new(), 422),
         ("/threads", "[1]".to_owned(), 422),
-        (&*format!("/threads/{thread}/runs/stream"), deep.clone(), 422),
+        (
+            &*format!("/threads/{thread}/runs/stream"),
+            deep.clone(),
+            422,
+        ),
         (&*format!("/api/threads/{thread}/runs/stream"), deep, 422),
-        (&*format!("/api/threads/{thread}/runs/stream"), format!("{{\"input\":\"{}\"}}", "x".repeat(10 << 20)), 422),
-        ("/api/threads", format!("{{\"x\":\"{}\"}}", "x".repeat(21 << 20)), 413),
+        (
+            &*format!("/api/threads/{thread}/runs/stream"),
+            format!("{{\"input\":\"{}\"}}", "x".repeat(10 << 20)),
+            422,
+        ),
+        (
+            "/api/threads",
+            format!("{{\"x\":\"{}\"}}", "x".repeat(21 << 20)),
+            413,
+        ),
     ] {
         let answer = gateway.raw("POST", path, body, &[]).await;
-        assert_eq!(answer.code(), code, "{path}: {}", answer.text().chars().take(200).collect::<String>());
+        assert_eq!(
+            answer.code(),
+            code,
+            "{path}: {}",
+            answer.text().chars().take(200).collect::<String>()
+        );
         assert!(answer.body.len() < 4_000, "{path}");
     }
 }
@@ -44,9 +71,15 @@ async fn the_root_answers_as_the_platform_does() {
         assert_eq!(gateway.get(path).await.json(), json!({ "ok": true }));
     }
     assert_eq!(gateway.get("/health").await.json()["status"], "healthy");
-    assert_eq!(gateway.get("/info").await.json()["flags"]["assistants"], true);
+    assert_eq!(
+        gateway.get("/info").await.json()["flags"]["assistants"],
+        true
+    );
     let invalid = gateway.raw("POST", "/threads", "{bad", &[]).await;
-    assert_eq!(invalid.json(), json!({ "detail": "Invalid JSON in request body: key must be a string at line 1 column 2" }));
+    assert_eq!(
+        invalid.json(),
+        json!({ "detail": "Invalid JSON in request body: key must be a string at line 1 column 2" })
+    );
 }
 
 #[tokio::test]
@@ -62,44 +95,100 @@ async fn the_web_ui_finds_all_it_loads_before_the_first_message() {
             "/api/features",
             json!({ "agents_api": { "enabled": false }, "browser_control": { "enabled": false }, "mcp_tasks": { "enabled": false } }),
         ),
-        ("/api/suggestions/config", json!({ "enabled": true, "max_suggestions": 3 })),
+        (
+            "/api/suggestions/config",
+            json!({ "enabled": true, "max_suggestions": 3 }),
+        ),
         ("/api/skills", json!({ "skills": [] })),
-        ("/api/channels/providers", json!({ "enabled": false, "providers": [] })),
+        (
+            "/api/channels/providers",
+            json!({ "enabled": false, "providers": [] }),
+        ),
         (
             "/api/threads/63fc735a-a27d-408f-adc4-705b1c1c7001/uploads/limits",
             json!({ "max_files": 10, "max_file_size": 52_428_800, "max_total_size": 104_857_600 }),
         ),
-        ("/api/v1/auth/setup-status", json!({ "needs_setup": false, "registration_enabled": false })),
+        (
+            "/api/v1/auth/setup-status",
+            json!({ "needs_setup": false, "registration_enabled": false }),
+        ),
     ];
     for (path, expected) in table {
         let answer = gateway.get(path).await;
         assert_eq!((answer.code(), answer.json()), (200, expected), "{path}");
     }
-    assert_eq!(gateway.post("/api/langgraph/threads/search", json!({ "limit": 50 })).await.json(), json!([]));
+    assert_eq!(
+        gateway
+            .post("/api/langgraph/threads/search", json!({ "limit": 50 }))
+            .await
+            .json(),
+        json!([])
+    );
     let me = gateway.get("/api/v1/auth/me").await.json();
-    assert_eq!((&me["id"], &me["system_role"], &me["needs_setup"]), (&json!("default"), &json!("admin"), &json!(false)));
+    assert_eq!(
+        (&me["id"], &me["system_role"], &me["needs_setup"]),
+        (&json!("default"), &json!("admin"), &json!(false))
+    );
     let agents = gateway.get("/api/agents").await;
     assert!(agents.code() == 403 && agents.text().contains("agents_api.enabled"));
     let missing = gateway.get("/api/models/none").await;
-    assert_eq!((missing.code(), missing.json()), (404, json!({ "detail": "Model 'none' not found" })));
+    assert_eq!(
+        (missing.code(), missing.json()),
+        (404, json!({ "detail": "Model 'none' not found" }))
+    );
 }
 
 #[tokio::test]
 async fn assistants_go_by_name_or_id_as_the_dialect_wants() {
     let gateway = Gateway::new();
-    let deerflow = gateway.post("/api/assistants/search", json!({})).await.json();
+    let deerflow = gateway
+        .post("/api/assistants/search", json!({}))
+        .await
+        .json();
     assert_eq!(deerflow[0]["assistant_id"], "lead_agent");
     let platform = gateway.post("/assistants/search", json!({})).await;
     assert_eq!(platform.header("x-pagination-total"), "1");
-    let id = platform.json()[0]["assistant_id"].as_str().expect("an id").to_owned();
-    assert_eq!(gateway.get(&format!("/assistants/{id}")).await.json()["graph_id"], "lead_agent");
-    assert_eq!(gateway.get("/assistants/lead_agent").await.json(), json!({ "detail": "Invalid assistant ID: must be a UUID" }));
-    assert_eq!(gateway.get("/assistants/9c909fe5-1423-4566-9403-37f8a945b29b").await.code(), 404);
-    let graph = gateway.get("/assistants/lead_agent/graph?xray=true").await.json();
-    let names: Vec<&str> = graph["nodes"].as_array().expect("nodes").iter().filter_map(|node| node["id"].as_str()).collect();
+    let id = platform.json()[0]["assistant_id"]
+        .as_str()
+        .expect("an id")
+        .to_owned();
+    assert_eq!(
+        gateway.get(&format!("/assistants/{id}")).await.json()["graph_id"],
+        "lead_agent"
+    );
+    assert_eq!(
+        gateway.get("/assistants/lead_agent").await.json(),
+        json!({ "detail": "Invalid assistant ID: must be a UUID" })
+    );
+    assert_eq!(
+        gateway
+            .get("/assistants/9c909fe5-1423-4566-9403-37f8a945b29b")
+            .await
+            .code(),
+        404
+    );
+    let graph = gateway
+        .get("/assistants/lead_agent/graph?xray=true")
+        .await
+        .json();
+    let names: Vec<&str> = graph["nodes"]
+        .as_array()
+        .expect("nodes")
+        .iter()
+        .filter_map(|node| node["id"].as_str())
+        .collect();
     assert_eq!(names, ["__start__", "model", "tools", "__end__"]);
-    assert_eq!(gateway.get("/assistants/lead_agent/graph?xray=0").await.code(), 422);
-    let schemas = gateway.get(&format!("/assistants/{id}/schemas")).await.json();
+    assert_eq!(
+        gateway
+            .get("/assistants/lead_agent/graph?xray=0")
+            .await
+            .code(),
+        422
+    );
+    let schemas = gateway
+        .get(&format!("/assistants/{id}/schemas"))
+        .await
+        .json();
     assert!(schemas["state_schema"]["properties"]["messages"].is_object());
 }
 
@@ -107,21 +196,44 @@ async fn assistants_go_by_name_or_id_as_the_dialect_wants() {
 async fn pages_of_a_configured_origin_may_read_every_answer() {
     let gateway = Gateway::new();
     let origin = ("origin", "https://ui.test");
-    let asks = [origin, ("access-control-request-method", "PATCH"), ("access-control-request-headers", "x-mine,content-type")];
+    let asks = [
+        origin,
+        ("access-control-request-method", "PATCH"),
+        ("access-control-request-headers", "x-mine,content-type"),
+    ];
     let preflight = gateway.raw("OPTIONS", "/api/threads/t", "", &asks).await;
     assert_eq!(preflight.code(), 200);
-    assert_eq!(preflight.header("access-control-allow-origin"), "https://ui.test");
+    assert_eq!(
+        preflight.header("access-control-allow-origin"),
+        "https://ui.test"
+    );
     assert_eq!(preflight.header("access-control-allow-credentials"), "true");
     assert_eq!(preflight.header("access-control-allow-methods"), "PATCH");
-    assert_eq!(preflight.header("access-control-allow-headers"), "x-mine,content-type");
+    assert_eq!(
+        preflight.header("access-control-allow-headers"),
+        "x-mine,content-type"
+    );
     for path in ["/threads", "/api/threads", "/no/such/route"] {
         let answer = gateway.raw("POST", path, "{}", &[origin]).await;
-        assert_eq!(answer.header("access-control-allow-origin"), "https://ui.test", "{path}");
+        assert_eq!(
+            answer.header("access-control-allow-origin"),
+            "https://ui.test",
+            "{path}"
+        );
         let exposed = answer.header("access-control-expose-headers");
-        assert_eq!(exposed, "content-location,location,x-pagination-total,x-pagination-next,idempotent-replayed", "{path}");
+        assert_eq!(
+            exposed,
+            "content-location,location,x-pagination-total,x-pagination-next,idempotent-replayed",
+            "{path}"
+        );
     }
-    let foreign = gateway.raw("POST", "/threads", "{}", &[("origin", "https://evil.test")]).await;
-    assert_eq!((foreign.code(), foreign.json()), (403, json!({ "detail": "Cross-site request denied." })));
+    let foreign = gateway
+        .raw("POST", "/threads", "{}", &[("origin", "https://evil.test")])
+        .await;
+    assert_eq!(
+        (foreign.code(), foreign.json()),
+        (403, json!({ "detail": "Cross-site request denied." }))
+    );
     assert_eq!(foreign.header("access-control-allow-origin"), "");
 }
 
@@ -129,13 +241,25 @@ async fn pages_of_a_configured_origin_may_read_every_answer() {
 async fn who_routes_is_told_whether_runs_are_taken() {
     let gateway = Gateway::new();
     let ready = gateway.get("/ready").await;
-    assert_eq!((ready.code(), &ready.json()["status"]), (200, &json!("ready")));
+    assert_eq!(
+        (ready.code(), &ready.json()["status"]),
+        (200, &json!("ready"))
+    );
     for part in ["database", "stream_bridge", "lease"] {
         assert_eq!(ready.json()["checks"][part]["state"], "ok", "{part}");
     }
     gateway.shutdown.cancel();
     let stopping = gateway.get("/ready").await;
-    assert_eq!((stopping.code(), &stopping.json()["status"]), (503, &json!("shutting down")));
+    assert_eq!(
+        (stopping.code(), &stopping.json()["status"]),
+        (503, &json!("shutting down"))
+    );
     // The process is there as long as it answers.
-    assert_eq!((gateway.get("/health").await.code(), gateway.get("/metrics").await.code()), (200, 200));
+    assert_eq!(
+        (
+            gateway.get("/health").await.code(),
+            gateway.get("/metrics").await.code()
+        ),
+        (200, 200)
+    );
 }

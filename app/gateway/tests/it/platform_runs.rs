@@ -15,7 +15,10 @@ async fn create(gateway: &Gateway, thread: &str, body: Value) -> Value {
 }
 
 async fn status(gateway: &Gateway, run: &Value) -> (u16, Value) {
-    let (thread, id) = (run["thread_id"].as_str().expect("a thread"), run["run_id"].as_str().expect("a run"));
+    let (thread, id) = (
+        run["thread_id"].as_str().expect("a thread"),
+        run["run_id"].as_str().expect("a run"),
+    );
     let found = gateway.get(&format!("/threads/{thread}/runs/{id}")).await;
     (found.code(), found.json()["status"].clone())
 }
@@ -26,15 +29,39 @@ async fn runs_queue_by_default_and_begin_when_the_one_before_is_over() {
     let thread = gateway.thread().await;
     let first = create(&gateway, &thread, saying("slow")).await;
     let second = create(&gateway, &thread, saying("say b")).await;
-    assert_eq!((&second["status"], &second["multitask_strategy"]), (&json!("pending"), &json!("enqueue")));
-    let refused =
-        gateway.post(&format!("/threads/{thread}/runs/stream"), saying_with("x", json!({ "multitask_strategy": "reject" }))).await;
+    assert_eq!(
+        (&second["status"], &second["multitask_strategy"]),
+        (&json!("pending"), &json!("enqueue"))
+    );
+    let refused = gateway
+        .post(
+            &format!("/threads/{thread}/runs/stream"),
+            saying_with("x", json!({ "multitask_strategy": "reject" })),
+        )
+        .await;
     assert_eq!(refused.code(), 409);
     // `/api` has no queue: there the second run is refused as ever.
-    assert_eq!(gateway.post(&format!("/api/threads/{thread}/runs"), saying("x")).await.code(), 409);
-    let cancel = format!("/threads/{thread}/runs/{}/cancel?wait=1", first["run_id"].as_str().expect("an id"));
-    assert_eq!((gateway.post(&cancel, json!({})).await.code(), gateway.post(&cancel, json!({})).await.code()), (200, 404));
-    let ended = gateway.settled(&thread, second["run_id"].as_str().expect("an id")).await;
+    assert_eq!(
+        gateway
+            .post(&format!("/api/threads/{thread}/runs"), saying("x"))
+            .await
+            .code(),
+        409
+    );
+    let cancel = format!(
+        "/threads/{thread}/runs/{}/cancel?wait=1",
+        first["run_id"].as_str().expect("an id")
+    );
+    assert_eq!(
+        (
+            gateway.post(&cancel, json!({})).await.code(),
+            gateway.post(&cancel, json!({})).await.code()
+        ),
+        (200, 404)
+    );
+    let ended = gateway
+        .settled(&thread, second["run_id"].as_str().expect("an id"))
+        .await;
     assert_eq!(ended["status"], "success");
 }
 
@@ -46,28 +73,65 @@ async fn a_full_queue_and_wrong_delays_are_refused() {
     for _ in 0..16 {
         create(&gateway, &thread, saying("say x")).await;
     }
-    assert_eq!(gateway.post(&format!("/threads/{thread}/runs"), saying("x")).await.code(), 429);
+    assert_eq!(
+        gateway
+            .post(&format!("/threads/{thread}/runs"), saying("x"))
+            .await
+            .code(),
+        429
+    );
     let other = gateway.thread().await;
     for bad in [json!("1"), json!(1e300), Value::Null, json!([1])] {
-        let answer = gateway.post(&format!("/threads/{other}/runs"), saying_with("x", json!({ "after_seconds": bad }))).await;
+        let answer = gateway
+            .post(
+                &format!("/threads/{other}/runs"),
+                saying_with("x", json!({ "after_seconds": bad })),
+            )
+            .await;
         assert_eq!(answer.code(), 422, "{bad}");
     }
-    let late = create(&gateway, &other, saying_with("say late", json!({ "after_seconds": 3600 }))).await;
+    let late = create(
+        &gateway,
+        &other,
+        saying_with("say late", json!({ "after_seconds": 3600 })),
+    )
+    .await;
     assert_eq!(late["status"], "pending");
-    assert!(late["created_at"].as_str() > late["updated_at"].as_str(), "{late}");
-    let waits = gateway.get(&format!("/threads/{other}/runs?status=pending")).await.json();
+    assert!(
+        late["created_at"].as_str() > late["updated_at"].as_str(),
+        "{late}"
+    );
+    let waits = gateway
+        .get(&format!("/threads/{other}/runs?status=pending"))
+        .await
+        .json();
     assert_eq!(waits.as_array().map(Vec::len), Some(1));
 }
 
 #[tokio::test]
 async fn a_displaced_run_and_those_behind_it_are_interrupted_or_vanish() {
     let gateway = Gateway::new();
-    for (strategy, expected) in [("interrupt", (200, json!("interrupted"))), ("rollback", (404, Value::Null))] {
+    for (strategy, expected) in [
+        ("interrupt", (200, json!("interrupted"))),
+        ("rollback", (404, Value::Null)),
+    ] {
         let thread = gateway.thread().await;
-        let displaced = [create(&gateway, &thread, saying("slow")).await, create(&gateway, &thread, saying("say b")).await];
+        let displaced = [
+            create(&gateway, &thread, saying("slow")).await,
+            create(&gateway, &thread, saying("say b")).await,
+        ];
         let body = saying_with("say c", json!({ "multitask_strategy": strategy }));
-        let waited = gateway.post(&format!("/threads/{thread}/runs/wait"), body).await.json();
-        assert_eq!(waited["messages"].as_array().and_then(|all| all.last()).map(|last| &last["content"]), Some(&json!("c")));
+        let waited = gateway
+            .post(&format!("/threads/{thread}/runs/wait"), body)
+            .await
+            .json();
+        assert_eq!(
+            waited["messages"]
+                .as_array()
+                .and_then(|all| all.last())
+                .map(|last| &last["content"]),
+            Some(&json!("c"))
+        );
         for run in &displaced {
             assert_eq!(status(&gateway, run).await, expected, "{strategy}");
         }
@@ -78,7 +142,10 @@ async fn a_displaced_run_and_those_behind_it_are_interrupted_or_vanish() {
 async fn a_batch_is_understood_as_a_whole_before_anything_runs() {
     let gateway = Gateway::new();
     let keep = |text: &str| saying_with(text, json!({ "on_completion": "keep" }));
-    let made = gateway.post("/runs/batch", json!([keep("say a"), keep("say b")])).await.json();
+    let made = gateway
+        .post("/runs/batch", json!([keep("say a"), keep("say b")]))
+        .await
+        .json();
     assert_eq!(made.as_array().map(Vec::len), Some(2), "{made}");
     for run in made.as_array().expect("runs") {
         let mut now = status(&gateway, run).await;
@@ -88,11 +155,24 @@ async fn a_batch_is_understood_as_a_whole_before_anything_runs() {
         }
         assert_eq!(now, (200, json!("success")));
     }
-    for bad in [json!([]), json!({}), json!([1]), json!([keep("x"), { "input": {} }]), json!([keep("x"), { "assistant_id": "nope" }])] {
-        assert_eq!(gateway.post("/runs/batch", bad.clone()).await.code(), 422, "{bad}");
+    for bad in [
+        json!([]),
+        json!({}),
+        json!([1]),
+        json!([keep("x"), { "input": {} }]),
+        json!([keep("x"), { "assistant_id": "nope" }]),
+    ] {
+        assert_eq!(
+            gateway.post("/runs/batch", bad.clone()).await.code(),
+            422,
+            "{bad}"
+        );
     }
     let empty = json!({ "detail": "Invalid JSON in request body: the body is empty" });
-    assert_eq!(gateway.raw("POST", "/runs/batch", "", &[]).await.json(), empty);
+    assert_eq!(
+        gateway.raw("POST", "/runs/batch", "", &[]).await.json(),
+        empty
+    );
 }
 
 #[tokio::test]
@@ -100,22 +180,45 @@ async fn several_runs_are_cancelled_by_name_by_thread_or_by_status() {
     let gateway = Gateway::new();
     let thread = gateway.thread().await;
     let cancel = async |body: Value| gateway.post("/runs/cancel", body).await.code();
-    for body in [json!({ "thread_id": thread, "run_ids": [GONE] }), json!({ "status": "all" }), json!({ "thread_id": thread })] {
+    for body in [
+        json!({ "thread_id": thread, "run_ids": [GONE] }),
+        json!({ "status": "all" }),
+        json!({ "thread_id": thread }),
+    ] {
         assert_eq!(cancel(body.clone()).await, 404, "{body}");
     }
-    for body in [json!({}), json!({ "status": "bogus" }), json!({ "status": "all", "thread_id": thread }), json!({ "thread_id": "x" })] {
+    for body in [
+        json!({}),
+        json!({ "status": "bogus" }),
+        json!({ "status": "all", "thread_id": thread }),
+        json!({ "thread_id": "x" }),
+    ] {
         assert_eq!(cancel(body.clone()).await, 422, "{body}");
     }
-    assert_eq!(cancel(json!({ "thread_id": thread, "run_ids": ["x"] })).await, 422);
+    assert_eq!(
+        cancel(json!({ "thread_id": thread, "run_ids": ["x"] })).await,
+        422
+    );
     for (which, ended) in [("pending", [false, true]), ("all", [true, true])] {
-        let runs = [create(&gateway, &thread, saying("slow")).await, create(&gateway, &thread, saying("slow")).await];
+        let runs = [
+            create(&gateway, &thread, saying("slow")).await,
+            create(&gateway, &thread, saying("slow")).await,
+        ];
         assert_eq!(cancel(json!({ "status": which })).await, 204);
         for (run, ended) in runs.iter().zip(ended).filter(|(_, ended)| *ended) {
-            let run = gateway.settled(&thread, run["run_id"].as_str().expect("an id")).await;
-            assert_eq!((&run["status"], ended), (&json!("interrupted"), true), "{which}");
+            let run = gateway
+                .settled(&thread, run["run_id"].as_str().expect("an id"))
+                .await;
+            assert_eq!(
+                (&run["status"], ended),
+                (&json!("interrupted"), true),
+                "{which}"
+            );
         }
         assert!(which == "all" || cancel(json!({ "status": "all" })).await == 204);
-        gateway.settled(&thread, runs[0]["run_id"].as_str().expect("an id")).await;
+        gateway
+            .settled(&thread, runs[0]["run_id"].as_str().expect("an id"))
+            .await;
     }
 }
 
@@ -123,35 +226,71 @@ async fn several_runs_are_cancelled_by_name_by_thread_or_by_status() {
 async fn a_run_that_does_not_exist_is_told_in_the_body() {
     let gateway = Gateway::new();
     let thread = gateway.thread().await;
-    let joined = gateway.get(&format!("/threads/{thread}/runs/{GONE}/join")).await;
-    assert_eq!(joined.json(), json!({ "__error__": { "error": "HTTPException", "message": "404: Run not found" } }));
-    let followed = gateway.get(&format!("/threads/{thread}/runs/{GONE}/stream")).await;
-    assert_eq!((followed.code(), followed.events()), (200, vec!["error", "end"]));
-    assert_eq!(gateway.get(&format!("/api/threads/{thread}/runs/{GONE}/join")).await.code(), 404);
+    let joined = gateway
+        .get(&format!("/threads/{thread}/runs/{GONE}/join"))
+        .await;
+    assert_eq!(
+        joined.json(),
+        json!({ "__error__": { "error": "HTTPException", "message": "404: Run not found" } })
+    );
+    let followed = gateway
+        .get(&format!("/threads/{thread}/runs/{GONE}/stream"))
+        .await;
+    assert_eq!(
+        (followed.code(), followed.events()),
+        (200, vec!["error", "end"])
+    );
+    assert_eq!(
+        gateway
+            .get(&format!("/api/threads/{thread}/runs/{GONE}/join"))
+            .await
+            .code(),
+        404
+    );
 }
 
 #[tokio::test]
 async fn private_webhooks_are_refused_before_anything_runs() {
     let gateway = Gateway::new();
     let thread = gateway.thread().await;
-    for bad in [json!("not a url"), json!(""), json!("http://127.0.0.1:1/x"), json!("http://localhost/x"), json!(1), Value::Null] {
-        let answer = gateway.post(&format!("/threads/{thread}/runs"), saying_with("x", json!({ "webhook": bad }))).await;
+    for bad in [
+        json!("not a url"),
+        json!(""),
+        json!("http://127.0.0.1:1/x"),
+        json!("http://localhost/x"),
+        json!(1),
+        Value::Null,
+    ] {
+        let answer = gateway
+            .post(
+                &format!("/threads/{thread}/runs"),
+                saying_with("x", json!({ "webhook": bad })),
+            )
+            .await;
         assert_eq!(answer.code(), 422, "{bad}: {}", answer.text());
     }
-    assert_eq!(gateway.get(&format!("/threads/{thread}/runs")).await.json(), json!([]));
+    assert_eq!(
+        gateway.get(&format!("/threads/{thread}/runs")).await.json(),
+        json!([])
+    );
 }
 
 /// Reads a stream that does not end until `done` runs are over.
 async fn read(body: &mut BodyDataStream, done: usize) -> String {
     let mut text = String::new();
     while text.matches("run_done").count() < done {
-        text.push_str(std::str::from_utf8(&body.next().await.expect("more").expect("no error")).expect("UTF-8"));
+        text.push_str(
+            std::str::from_utf8(&body.next().await.expect("more").expect("no error"))
+                .expect("UTF-8"),
+        );
     }
     text
 }
 
 fn lines<'a>(text: &'a str, field: &str) -> Vec<&'a str> {
-    text.split("\r\n").filter_map(|line| line.strip_prefix(field)).collect()
+    text.split("\r\n")
+        .filter_map(|line| line.strip_prefix(field))
+        .collect()
 }
 
 #[tokio::test]
@@ -160,28 +299,60 @@ async fn a_thread_is_followed_over_its_runs_from_anywhere() {
     let thread = gateway.thread().await;
     let path = format!("/threads/{thread}/stream");
     let open = async |query: &str, headers: &[(&str, &str)]| {
-        let answer = gateway.open("GET", &format!("{path}{query}"), "", headers).await;
+        let answer = gateway
+            .open("GET", &format!("{path}{query}"), "", headers)
+            .await;
         assert_eq!(answer.status(), 200);
         answer.into_body().into_data_stream()
     };
     let mut live = open("", &[]).await;
     for word in ["a", "b"] {
         let body = saying_with(&format!("say {word}"), json!({ "stream_mode": ["values"] }));
-        assert_eq!(gateway.post(&format!("/threads/{thread}/runs/wait"), body).await.code(), 200);
+        assert_eq!(
+            gateway
+                .post(&format!("/threads/{thread}/runs/wait"), body)
+                .await
+                .code(),
+            200
+        );
     }
     let seen = read(&mut live, 2).await;
-    assert_eq!(lines(&seen, "event: "), ["metadata", "values", "values", "metadata", "metadata", "values", "values", "metadata"]);
+    assert_eq!(
+        lines(&seen, "event: "),
+        [
+            "metadata", "values", "values", "metadata", "metadata", "values", "values", "metadata"
+        ]
+    );
     let ids = lines(&seen, "id: ");
     assert_eq!(ids.len(), 8);
     let rest = read(&mut open("", &[("last-event-id", ids[1])]).await, 2).await;
     assert_eq!(lines(&rest, "id: "), ids[2..]);
-    let ends = read(&mut open("?stream_mode=lifecycle", &[("last-event-id", "-")]).await, 2).await;
+    let ends = read(
+        &mut open("?stream_mode=lifecycle", &[("last-event-id", "-")]).await,
+        2,
+    )
+    .await;
     assert_eq!(lines(&ends, "event: "), ["metadata"; 4]);
-    for (query, id) in [("?stream_modes=bogus", None), ("?stream_mode=bogus", None), ("", Some("-1")), ("", Some("x"))] {
+    for (query, id) in [
+        ("?stream_modes=bogus", None),
+        ("?stream_mode=bogus", None),
+        ("", Some("-1")),
+        ("", Some("x")),
+    ] {
         let headers: Vec<_> = id.map(|id| ("last-event-id", id)).into_iter().collect();
-        assert_eq!(gateway.raw("GET", &format!("{path}{query}"), "", &headers).await.code(), 422, "{query} {id:?}");
+        assert_eq!(
+            gateway
+                .raw("GET", &format!("{path}{query}"), "", &headers)
+                .await
+                .code(),
+            422,
+            "{query} {id:?}"
+        );
     }
-    assert_eq!(gateway.get(&format!("/threads/{GONE}/stream")).await.code(), 404);
+    assert_eq!(
+        gateway.get(&format!("/threads/{GONE}/stream")).await.code(),
+        404
+    );
     gateway.shutdown.cancel();
     assert!(live.next().await.is_some_and(|chunk| chunk.is_err()));
 }

@@ -12,12 +12,25 @@ const GONE: &str = "9c909fe5-1423-4566-9403-37f8a945b29b";
 async fn a_background_run_is_answered_with_its_record_and_place() {
     let gateway = Gateway::new();
     let thread = gateway.thread().await;
-    let made = gateway.post(&format!("/api/threads/{thread}/runs"), saying_with("say a", json!({ "metadata": { "k": 1 } }))).await;
+    let made = gateway
+        .post(
+            &format!("/api/threads/{thread}/runs"),
+            saying_with("say a", json!({ "metadata": { "k": 1 } })),
+        )
+        .await;
     let run = made.json();
     let id = run["run_id"].as_str().expect("an id").to_owned();
-    assert_eq!(made.header("content-location"), format!("/api/threads/{thread}/runs/{id}"));
+    assert_eq!(
+        made.header("content-location"),
+        format!("/api/threads/{thread}/runs/{id}")
+    );
     let ended = gateway.settled(&thread, &id).await;
-    let names: Vec<&str> = ended.as_object().expect("an object").keys().map(String::as_str).collect();
+    let names: Vec<&str> = ended
+        .as_object()
+        .expect("an object")
+        .keys()
+        .map(String::as_str)
+        .collect();
     assert_eq!(
         names,
         [
@@ -47,8 +60,14 @@ async fn a_background_run_is_answered_with_its_record_and_place() {
         (&json!("success"), &json!("lead_agent"), &json!({ "k": 1 }))
     );
     assert_eq!(ended["kwargs"]["config"], Value::Null);
-    let root = gateway.get(&format!("/threads/{thread}/runs/{id}")).await.json();
-    assert_eq!(root["assistant_id"], gateway.post("/assistants/search", json!({})).await.json()[0]["assistant_id"]);
+    let root = gateway
+        .get(&format!("/threads/{thread}/runs/{id}"))
+        .await
+        .json();
+    assert_eq!(
+        root["assistant_id"],
+        gateway.post("/assistants/search", json!({})).await.json()[0]["assistant_id"]
+    );
 }
 
 #[tokio::test]
@@ -59,29 +78,59 @@ async fn refusals_before_a_run_are_plain_json() {
         let answer = gateway.post(&path, body).await;
         (answer.code(), answer.json()["detail"].clone())
     };
-    assert_eq!(status(format!("/api/threads/{GONE}/runs/stream"), saying("x")).await, (404, json!(format!("Thread {GONE} not found"))));
-    assert_eq!(status(format!("/threads/{GONE}/runs/stream"), saying("x")).await, (404, json!("Thread or assistant not found.")));
+    assert_eq!(
+        status(format!("/api/threads/{GONE}/runs/stream"), saying("x")).await,
+        (404, json!(format!("Thread {GONE} not found")))
+    );
+    assert_eq!(
+        status(format!("/threads/{GONE}/runs/stream"), saying("x")).await,
+        (404, json!("Thread or assistant not found."))
+    );
     let model = saying_with("x", json!({ "context": { "model_name": "nope" } }));
     assert_eq!(
         status(format!("/api/threads/{thread}/runs/stream"), model).await,
-        (400, json!("Model 'nope' is not in the configured model allowlist"))
+        (
+            400,
+            json!("Model 'nope' is not in the configured model allowlist")
+        )
     );
     let custom = saying_with("x", json!({ "assistant_id": "My_Agent" }));
-    assert_eq!(status(format!("/api/threads/{thread}/runs"), custom).await, (404, json!("Assistant my-agent not found")));
+    assert_eq!(
+        status(format!("/api/threads/{thread}/runs"), custom).await,
+        (404, json!("Assistant my-agent not found"))
+    );
     let checkpoint = saying_with("x", json!({ "checkpoint_id": GONE }));
-    assert_eq!(status(format!("/api/threads/{thread}/runs"), checkpoint).await, (404, json!(format!("Checkpoint {GONE} not found"))));
-    assert_eq!(gateway.get(&format!("/threads/{thread}/runs")).await.json(), json!([]));
+    assert_eq!(
+        status(format!("/api/threads/{thread}/runs"), checkpoint).await,
+        (404, json!(format!("Checkpoint {GONE} not found")))
+    );
+    assert_eq!(
+        gateway.get(&format!("/threads/{thread}/runs")).await.json(),
+        json!([])
+    );
 }
 
 #[tokio::test]
 async fn a_second_run_on_a_busy_thread_is_refused() {
     let gateway = Gateway::new();
     let thread = gateway.thread().await;
-    gateway.post(&format!("/api/threads/{thread}/runs"), saying("slow")).await;
-    let second = gateway.post(&format!("/api/threads/{thread}/runs"), saying("x")).await;
-    assert_eq!((second.code(), second.json()), (409, json!({ "detail": format!("Thread {thread} already has an active run") })));
+    gateway
+        .post(&format!("/api/threads/{thread}/runs"), saying("slow"))
+        .await;
+    let second = gateway
+        .post(&format!("/api/threads/{thread}/runs"), saying("x"))
+        .await;
+    assert_eq!(
+        (second.code(), second.json()),
+        (
+            409,
+            json!({ "detail": format!("Thread {thread} already has an active run") })
+        )
+    );
     let rejecting = saying_with("x", json!({ "multitask_strategy": "reject" }));
-    let second = gateway.post(&format!("/threads/{thread}/runs/wait"), rejecting).await;
+    let second = gateway
+        .post(&format!("/threads/{thread}/runs/wait"), rejecting)
+        .await;
     assert_eq!(second.code(), 409);
     assert!(second.text().contains("multitask strategy"));
 }
@@ -91,24 +140,69 @@ async fn waiting_gives_the_last_values_or_the_error() {
     let gateway = Gateway::new();
     let thread = gateway.thread().await;
     for prefix in ["", "/api"] {
-        let waited = gateway.post(&format!("{prefix}/threads/{thread}/runs/wait"), saying("say done")).await;
-        assert_eq!(waited.json()["messages"].as_array().expect("messages").last().expect("one")["content"], "done");
+        let waited = gateway
+            .post(
+                &format!("{prefix}/threads/{thread}/runs/wait"),
+                saying("say done"),
+            )
+            .await;
+        assert_eq!(
+            waited.json()["messages"]
+                .as_array()
+                .expect("messages")
+                .last()
+                .expect("one")["content"],
+            "done"
+        );
         let place = waited.header("content-location").to_owned();
-        assert!(place.starts_with(&format!("{prefix}/threads/{thread}/runs/")), "{place}");
-        assert_eq!(waited.header("location"), format!("{}/join", place.strip_prefix(prefix).expect("a prefix")));
+        assert!(
+            place.starts_with(&format!("{prefix}/threads/{thread}/runs/")),
+            "{place}"
+        );
+        assert_eq!(
+            waited.header("location"),
+            format!("{}/join", place.strip_prefix(prefix).expect("a prefix"))
+        );
         let run = place.rsplit('/').next().expect("an id");
-        let joined = gateway.get(&format!("{prefix}/threads/{thread}/runs/{run}/join")).await;
-        assert_eq!(joined.json()["messages"].as_array().expect("messages").last().expect("one")["content"], "done");
+        let joined = gateway
+            .get(&format!("{prefix}/threads/{thread}/runs/{run}/join"))
+            .await;
+        assert_eq!(
+            joined.json()["messages"]
+                .as_array()
+                .expect("messages")
+                .last()
+                .expect("one")["content"],
+            "done"
+        );
     }
-    let failed = gateway.post(&format!("/threads/{thread}/runs/wait"), saying("fail boom")).await;
-    assert_eq!((failed.code(), failed.json()), (200, json!({ "__error__": { "error": "RuntimeError", "message": "boom" } })));
+    let failed = gateway
+        .post(&format!("/threads/{thread}/runs/wait"), saying("fail boom"))
+        .await;
+    assert_eq!(
+        (failed.code(), failed.json()),
+        (
+            200,
+            json!({ "__error__": { "error": "RuntimeError", "message": "boom" } })
+        )
+    );
     let shown = gateway.get(&format!("/threads/{thread}")).await.json();
-    assert_eq!((&shown["status"], &shown["error"]["message"]), (&json!("error"), &json!("boom")));
+    assert_eq!(
+        (&shown["status"], &shown["error"]["message"]),
+        (&json!("error"), &json!("boom"))
+    );
     let ask = json!({ "assistant_id": "lead_agent" });
-    let idle = gateway.post(&format!("/threads/{thread}/runs/wait"), ask.clone()).await;
-    assert!(idle.json()["messages"].is_array(), "a thread with nothing due stays as it is");
+    let idle = gateway
+        .post(&format!("/threads/{thread}/runs/wait"), ask.clone())
+        .await;
+    assert!(
+        idle.json()["messages"].is_array(),
+        "a thread with nothing due stays as it is"
+    );
     let fresh = gateway.thread().await;
-    let empty = gateway.post(&format!("/threads/{fresh}/runs/wait"), ask).await;
+    let empty = gateway
+        .post(&format!("/threads/{fresh}/runs/wait"), ask)
+        .await;
     assert_eq!(empty.json()["__error__"]["error"], "EmptyInputError");
 }
 
@@ -117,12 +211,22 @@ async fn a_waiting_answer_shows_that_it_lives() {
     let gateway = Gateway::new();
     let thread = gateway.thread().await;
     let body = saying("slow").to_string();
-    let response = gateway.open("POST", &format!("/threads/{thread}/runs/wait"), body, &[]).await;
-    let run = response.headers()["content-location"].to_str().expect("text").rsplit('/').next().expect("an id").to_owned();
+    let response = gateway
+        .open("POST", &format!("/threads/{thread}/runs/wait"), body, &[])
+        .await;
+    let run = response.headers()["content-location"]
+        .to_str()
+        .expect("text")
+        .rsplit('/')
+        .next()
+        .expect("an id")
+        .to_owned();
     let read = axum::body::to_bytes(response.into_body(), 1_000);
     let cancel = async {
         tokio::time::sleep(Duration::from_secs(11)).await;
-        gateway.post(&format!("/threads/{thread}/runs/{run}/cancel"), Value::Null).await
+        gateway
+            .post(&format!("/threads/{thread}/runs/{run}/cancel"), Value::Null)
+            .await
     };
     let (body, _) = tokio::join!(read, cancel);
     let body = body.expect("a body");
@@ -137,8 +241,19 @@ async fn stateless_runs_name_their_thread() {
     assert!(waited.header("content-location").starts_with("/threads/"));
     let failed = gateway.post("/runs/wait", saying("fail boom")).await;
     assert_eq!(failed.json()["__error__"]["message"], "boom");
-    let resume = gateway.post("/runs/wait", json!({ "assistant_id": "lead_agent", "command": { "resume": "x" } })).await;
-    assert_eq!((resume.code(), resume.json()), (400, json!({ "detail": "You must provide a thread_id when resuming." })));
+    let resume = gateway
+        .post(
+            "/runs/wait",
+            json!({ "assistant_id": "lead_agent", "command": { "resume": "x" } }),
+        )
+        .await;
+    assert_eq!(
+        (resume.code(), resume.json()),
+        (
+            400,
+            json!({ "detail": "You must provide a thread_id when resuming." })
+        )
+    );
 }
 
 #[tokio::test]
@@ -146,17 +261,44 @@ async fn lists_filter_page_and_select() {
     let gateway = Gateway::new();
     let thread = gateway.thread().await;
     for text in ["say a", "fail b", "say c"] {
-        gateway.post(&format!("/api/threads/{thread}/runs/wait"), saying(text)).await;
+        gateway
+            .post(&format!("/api/threads/{thread}/runs/wait"), saying(text))
+            .await;
     }
-    let all = gateway.get(&format!("/api/threads/{thread}/runs")).await.json();
+    let all = gateway
+        .get(&format!("/api/threads/{thread}/runs"))
+        .await
+        .json();
     assert_eq!(all.as_array().expect("a list").len(), 3);
     assert_eq!(all[0]["kwargs"]["input"]["messages"][0]["content"], "say c");
-    let failed = gateway.get(&format!("/threads/{thread}/runs?status=error&select=run_id&select=status")).await.json();
-    assert_eq!(failed, json!([{ "run_id": all[1]["run_id"], "status": "error" }]));
-    let json_list = gateway.get(&format!("/threads/{thread}/runs?limit=1&offset=2&select=%5B%22run_id%22%5D")).await.json();
+    let failed = gateway
+        .get(&format!(
+            "/threads/{thread}/runs?status=error&select=run_id&select=status"
+        ))
+        .await
+        .json();
+    assert_eq!(
+        failed,
+        json!([{ "run_id": all[1]["run_id"], "status": "error" }])
+    );
+    let json_list = gateway
+        .get(&format!(
+            "/threads/{thread}/runs?limit=1&offset=2&select=%5B%22run_id%22%5D"
+        ))
+        .await
+        .json();
     assert_eq!(json_list, json!([{ "run_id": all[2]["run_id"] }]));
-    assert_eq!(gateway.get(&format!("/threads/{thread}/runs?status=nope")).await.code(), 422);
-    assert_eq!(gateway.get(&format!("/threads/{GONE}/runs")).await.code(), 404);
+    assert_eq!(
+        gateway
+            .get(&format!("/threads/{thread}/runs?status=nope"))
+            .await
+            .code(),
+        422
+    );
+    assert_eq!(
+        gateway.get(&format!("/threads/{GONE}/runs")).await.code(),
+        404
+    );
 }
 
 #[tokio::test]
@@ -164,71 +306,196 @@ async fn cancel_answers_as_each_client_expects() {
     let gateway = Gateway::new();
     let thread = gateway.thread().await;
     let slow = async || {
-        let run = gateway.post(&format!("/api/threads/{thread}/runs"), saying("slow")).await.json();
+        let run = gateway
+            .post(&format!("/api/threads/{thread}/runs"), saying("slow"))
+            .await
+            .json();
         run["run_id"].as_str().expect("an id").to_owned()
     };
     let run = slow().await;
-    let bad = gateway.post(&format!("/api/threads/{thread}/runs/{run}/cancel?action=bogus"), Value::Null).await;
-    assert_eq!((bad.code(), &bad.json()["detail"][0]["type"]), (422, &json!("literal_error")));
-    let cancelled = gateway.post(&format!("/api/threads/{thread}/runs/{run}/cancel?wait=1&action=interrupt"), Value::Null).await;
+    let bad = gateway
+        .post(
+            &format!("/api/threads/{thread}/runs/{run}/cancel?action=bogus"),
+            Value::Null,
+        )
+        .await;
+    assert_eq!(
+        (bad.code(), &bad.json()["detail"][0]["type"]),
+        (422, &json!("literal_error"))
+    );
+    let cancelled = gateway
+        .post(
+            &format!("/api/threads/{thread}/runs/{run}/cancel?wait=1&action=interrupt"),
+            Value::Null,
+        )
+        .await;
     assert_eq!((cancelled.code(), cancelled.body.len()), (204, 0));
-    assert_eq!(gateway.settled(&thread, &run).await["status"], "interrupted");
-    let again = gateway.post(&format!("/api/threads/{thread}/runs/{run}/cancel"), Value::Null).await;
+    assert_eq!(
+        gateway.settled(&thread, &run).await["status"],
+        "interrupted"
+    );
+    let again = gateway
+        .post(
+            &format!("/api/threads/{thread}/runs/{run}/cancel"),
+            Value::Null,
+        )
+        .await;
     assert_eq!((again.code(), again.body.len()), (202, 0));
-    let root = gateway.post(&format!("/threads/{thread}/runs/{run}/cancel"), Value::Null).await;
+    let root = gateway
+        .post(&format!("/threads/{thread}/runs/{run}/cancel"), Value::Null)
+        .await;
     assert_eq!(root.code(), 404);
 
     let run = slow().await;
-    let waited = gateway.post(&format!("/threads/{thread}/runs/{run}/cancel?wait=true"), Value::Null).await;
+    let waited = gateway
+        .post(
+            &format!("/threads/{thread}/runs/{run}/cancel?wait=true"),
+            Value::Null,
+        )
+        .await;
     assert_eq!((waited.code(), waited.json()), (200, json!({})));
-    assert_eq!(waited.header("content-location"), format!("/threads/{thread}/runs/{run}"));
+    assert_eq!(
+        waited.header("content-location"),
+        format!("/threads/{thread}/runs/{run}")
+    );
 
-    let waited = gateway.post(&format!("/api/threads/{thread}/runs/wait"), saying("say x")).await;
-    let done = waited.header("content-location").rsplit('/').next().expect("an id").to_owned();
-    let late = gateway.post(&format!("/api/threads/{thread}/runs/{done}/cancel"), Value::Null).await;
-    assert_eq!((late.code(), late.json()), (409, json!({ "detail": format!("Run {done} is not cancellable (status: success)") })));
-    assert_eq!(gateway.post(&format!("/threads/{thread}/runs/{done}/cancel"), Value::Null).await.code(), 404);
-    let unknown = gateway.post(&format!("/threads/{thread}/runs/{GONE}/cancel"), Value::Null).await;
-    assert_eq!((unknown.code(), unknown.json()), (404, json!({ "detail": "No runs found to cancel." })));
+    let waited = gateway
+        .post(&format!("/api/threads/{thread}/runs/wait"), saying("say x"))
+        .await;
+    let done = waited
+        .header("content-location")
+        .rsplit('/')
+        .next()
+        .expect("an id")
+        .to_owned();
+    let late = gateway
+        .post(
+            &format!("/api/threads/{thread}/runs/{done}/cancel"),
+            Value::Null,
+        )
+        .await;
+    assert_eq!(
+        (late.code(), late.json()),
+        (
+            409,
+            json!({ "detail": format!("Run {done} is not cancellable (status: success)") })
+        )
+    );
+    assert_eq!(
+        gateway
+            .post(
+                &format!("/threads/{thread}/runs/{done}/cancel"),
+                Value::Null
+            )
+            .await
+            .code(),
+        404
+    );
+    let unknown = gateway
+        .post(
+            &format!("/threads/{thread}/runs/{GONE}/cancel"),
+            Value::Null,
+        )
+        .await;
+    assert_eq!(
+        (unknown.code(), unknown.json()),
+        (404, json!({ "detail": "No runs found to cancel." }))
+    );
 }
 
 #[tokio::test]
 async fn a_rolled_back_run_is_an_error_here_and_gone_there() {
     let gateway = Gateway::new();
     let thread = gateway.thread().await;
-    let run = gateway.post(&format!("/api/threads/{thread}/runs"), saying("slow")).await.json();
+    let run = gateway
+        .post(&format!("/api/threads/{thread}/runs"), saying("slow"))
+        .await
+        .json();
     let run = run["run_id"].as_str().expect("an id");
-    gateway.post(&format!("/api/threads/{thread}/runs/{run}/cancel?wait=1&action=rollback"), Value::Null).await;
+    gateway
+        .post(
+            &format!("/api/threads/{thread}/runs/{run}/cancel?wait=1&action=rollback"),
+            Value::Null,
+        )
+        .await;
     assert_eq!(gateway.settled(&thread, run).await["status"], "error");
-    assert_eq!(gateway.get(&format!("/threads/{thread}/runs/{run}")).await.code(), 404);
-    assert_eq!(gateway.get(&format!("/api/threads/{thread}/messages/page")).await.json()["data"], json!([]));
+    assert_eq!(
+        gateway
+            .get(&format!("/threads/{thread}/runs/{run}"))
+            .await
+            .code(),
+        404
+    );
+    assert_eq!(
+        gateway
+            .get(&format!("/api/threads/{thread}/messages/page"))
+            .await
+            .json()["data"],
+        json!([])
+    );
 }
 
 #[tokio::test]
 async fn several_runs_are_cancelled_at_once() {
     let gateway = Gateway::new();
     let thread = gateway.thread().await;
-    let run = gateway.post(&format!("/threads/{thread}/runs"), saying("slow")).await.json()["run_id"].clone();
-    let cancelled = gateway.post("/runs/cancel", json!({ "thread_id": thread, "run_ids": [run] })).await;
+    let run = gateway
+        .post(&format!("/threads/{thread}/runs"), saying("slow"))
+        .await
+        .json()["run_id"]
+        .clone();
+    let cancelled = gateway
+        .post(
+            "/runs/cancel",
+            json!({ "thread_id": thread, "run_ids": [run] }),
+        )
+        .await;
     assert_eq!((cancelled.code(), cancelled.body.len()), (204, 0));
     gateway.settled(&thread, run.as_str().expect("an id")).await;
-    for body in [json!({ "status": "bogus" }), json!({ "status": "all", "thread_id": thread }), json!({})] {
+    for body in [
+        json!({ "status": "bogus" }),
+        json!({ "status": "all", "thread_id": thread }),
+        json!({}),
+    ] {
         assert_eq!(gateway.post("/runs/cancel", body).await.code(), 422);
     }
-    assert_eq!(gateway.post("/runs/cancel", json!({ "thread_id": thread, "run_ids": [GONE] })).await.code(), 404);
+    assert_eq!(
+        gateway
+            .post(
+                "/runs/cancel",
+                json!({ "thread_id": thread, "run_ids": [GONE] })
+            )
+            .await
+            .code(),
+        404
+    );
 }
 
 #[tokio::test]
 async fn only_a_finished_run_is_deleted() {
     let gateway = Gateway::new();
     let thread = gateway.thread().await;
-    let run = gateway.post(&format!("/threads/{thread}/runs"), saying("slow")).await.json()["run_id"].as_str().expect("an id").to_owned();
+    let run = gateway
+        .post(&format!("/threads/{thread}/runs"), saying("slow"))
+        .await
+        .json()["run_id"]
+        .as_str()
+        .expect("an id")
+        .to_owned();
     let path = format!("/threads/{thread}/runs/{run}");
     assert_eq!(gateway.send("DELETE", &path, None).await.code(), 409);
-    gateway.post(&format!("{path}/cancel?wait=1"), Value::Null).await;
+    gateway
+        .post(&format!("{path}/cancel?wait=1"), Value::Null)
+        .await;
     let deleted = gateway.send("DELETE", &path, None).await;
     assert_eq!((deleted.code(), deleted.body.len()), (204, 0));
     assert_eq!(gateway.get(&path).await.code(), 404);
     assert_eq!(gateway.send("DELETE", &path, None).await.code(), 404);
-    assert_eq!(gateway.get(&format!("/threads/{thread}/runs/abc")).await.json(), json!({ "detail": "Invalid run ID: must be a UUID" }));
+    assert_eq!(
+        gateway
+            .get(&format!("/threads/{thread}/runs/abc"))
+            .await
+            .json(),
+        json!({ "detail": "Invalid run ID: must be a UUID" })
+    );
 }

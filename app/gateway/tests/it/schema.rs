@@ -27,7 +27,12 @@ impl Operation {
 impl Document {
     pub(crate) fn operations(&self) -> Vec<Operation> {
         let paths = self.0["paths"].as_object().expect("paths");
-        let all = paths.iter().flat_map(|(path, item)| item.as_object().expect("operations").iter().map(move |entry| (path, entry)));
+        let all = paths.iter().flat_map(|(path, item)| {
+            item.as_object()
+                .expect("operations")
+                .iter()
+                .map(move |entry| (path, entry))
+        });
         all.map(|(path, (method, operation))| {
             let parameters = operation["parameters"].as_array().into_iter().flatten();
             let query = parameters.filter(|parameter| parameter["in"] == "query");
@@ -36,9 +41,13 @@ impl Document {
                 id: text(&operation["operationId"]),
                 path: path.clone(),
                 method: method.to_ascii_uppercase(),
-                body: operation.pointer("/requestBody/content/application~1json/schema").cloned(),
+                body: operation
+                    .pointer("/requestBody/content/application~1json/schema")
+                    .cloned(),
                 body_required: operation["requestBody"]["required"] == true,
-                query: query.map(|parameter| (text(&parameter["name"]), parameter["schema"].clone())).collect(),
+                query: query
+                    .map(|parameter| (text(&parameter["name"]), parameter["schema"].clone()))
+                    .collect(),
             }
         })
         .collect()
@@ -47,7 +56,10 @@ impl Document {
     /// The schema that is meant, if it is named only.
     pub(crate) fn resolve<'a>(&'a self, schema: &'a Value) -> &'a Value {
         match schema["$ref"].as_str() {
-            Some(path) => self.0.pointer(path.trim_start_matches('#')).expect("a schema"),
+            Some(path) => self
+                .0
+                .pointer(path.trim_start_matches('#'))
+                .expect("a schema"),
             None => schema,
         }
     }
@@ -61,11 +73,20 @@ impl Document {
         match (schema["type"].as_str(), schema["format"].as_str()) {
             (Some("string"), Some("uuid")) => json!("22222222-2222-4222-8222-222222222222"),
             (Some("string"), _) => json!("text"),
-            (Some("integer" | "number"), _) => schema.get("minimum").cloned().unwrap_or_else(|| json!(1)),
+            (Some("integer" | "number"), _) => {
+                schema.get("minimum").cloned().unwrap_or_else(|| json!(1))
+            }
             (Some("array"), _) => json!([self.sample(&schema["items"])]),
             _ => {
-                let needed = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
-                needed.map(|name| (name.to_owned(), self.sample(&schema["properties"][name]))).collect::<Map<_, _>>().into()
+                let needed = schema["required"]
+                    .as_array()
+                    .into_iter()
+                    .flatten()
+                    .filter_map(Value::as_str);
+                needed
+                    .map(|name| (name.to_owned(), self.sample(&schema["properties"][name])))
+                    .collect::<Map<_, _>>()
+                    .into()
             }
         }
     }
@@ -73,10 +94,20 @@ impl Document {
     /// The words that a field may be, or a list with each of them.
     pub(crate) fn words(&self, field: &Value) -> Vec<Value> {
         let field = self.resolve(field);
-        let of_choices = field["anyOf"].as_array().into_iter().flatten().flat_map(|choice| self.words(choice));
-        let of_items = field.get("items").map(|item| self.words(item)).unwrap_or_default();
+        let of_choices = field["anyOf"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .flat_map(|choice| self.words(choice));
+        let of_items = field
+            .get("items")
+            .map(|item| self.words(item))
+            .unwrap_or_default();
         let own = field["enum"].as_array().cloned().unwrap_or_default();
-        own.into_iter().chain(of_items.into_iter().map(|word| json!([word]))).chain(of_choices).collect()
+        own.into_iter()
+            .chain(of_items.into_iter().map(|word| json!([word])))
+            .chain(of_choices)
+            .collect()
     }
 
     /// Whether the value is what the schema says, as far as the document uses schemas.
@@ -103,33 +134,51 @@ impl Document {
         let length = |name: &str| schema[name].as_u64().map(|length| length as usize);
         (kinds.is_empty() || kinds.iter().any(|kind| type_fits(kind)))
             && schema.get("const").is_none_or(|only| only == value)
-            && schema["enum"].as_array().is_none_or(|words| words.contains(value))
+            && schema["enum"]
+                .as_array()
+                .is_none_or(|words| words.contains(value))
             && value.as_f64().is_none_or(|number| {
                 bound("minimum").is_none_or(|low| number >= low)
                     && bound("maximum").is_none_or(|high| number <= high)
                     && bound("exclusiveMinimum").is_none_or(|low| number > low)
             })
-            && value.as_str().is_none_or(|text| match schema["format"].as_str() {
-                Some("uuid") => uuid::Uuid::parse_str(text).is_ok(),
-                Some("date-time" | "uri") => text.len() > 9,
-                _ => length("minLength").is_none_or(|least| text.len() >= least),
-            })
+            && value
+                .as_str()
+                .is_none_or(|text| match schema["format"].as_str() {
+                    Some("uuid") => uuid::Uuid::parse_str(text).is_ok(),
+                    Some("date-time" | "uri") => text.len() > 9,
+                    _ => length("minLength").is_none_or(|least| text.len() >= least),
+                })
             && value.as_array().is_none_or(|items| {
                 length("minItems").is_none_or(|least| items.len() >= least)
                     && length("maxItems").is_none_or(|most| items.len() <= most)
-                    && schema.get("items").is_none_or(|item| items.iter().all(|value| self.fits(item, value)))
+                    && schema
+                        .get("items")
+                        .is_none_or(|item| items.iter().all(|value| self.fits(item, value)))
             })
-            && value.as_object().is_none_or(|map| self.fields_fit(schema, map))
+            && value
+                .as_object()
+                .is_none_or(|map| self.fields_fit(schema, map))
     }
 
     fn fields_fit(&self, schema: &Value, map: &Map<String, Value>) -> bool {
-        let needed = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
+        let needed = schema["required"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str);
         let rest = &schema["additionalProperties"];
         needed.into_iter().all(|name| map.contains_key(name))
-            && schema["maxProperties"].as_u64().is_none_or(|most| map.len() as u64 <= most)
-            && map.iter().all(|(name, value)| match schema["properties"].get(name) {
-                Some(field) => self.fits(field, value),
-                None => rest != &Value::Bool(false) && (!rest.is_object() || self.fits(rest, value)),
-            })
+            && schema["maxProperties"]
+                .as_u64()
+                .is_none_or(|most| map.len() as u64 <= most)
+            && map
+                .iter()
+                .all(|(name, value)| match schema["properties"].get(name) {
+                    Some(field) => self.fits(field, value),
+                    None => {
+                        rest != &Value::Bool(false) && (!rest.is_object() || self.fits(rest, value))
+                    }
+                })
     }
 }

@@ -20,8 +20,13 @@ async fn open_stream(address: std::net::SocketAddr, thread: &str) -> (TcpStream,
     let mut socket = TcpStream::connect(address).await.expect("a connection");
     let body = saying("slow").to_string();
     let length = body.len();
-    let request = format!("POST /api/threads/{thread}/runs/stream HTTP/1.1\r\nHost: localhost\r\nContent-Length: {length}\r\n\r\n{body}");
-    socket.write_all(request.as_bytes()).await.expect("a request");
+    let request = format!(
+        "POST /api/threads/{thread}/runs/stream HTTP/1.1\r\nHost: localhost\r\nContent-Length: {length}\r\n\r\n{body}"
+    );
+    socket
+        .write_all(request.as_bytes())
+        .await
+        .expect("a request");
     let mut text = String::new();
     let mut buffer = [0; 4096];
     while !text.contains("event: metadata") {
@@ -29,7 +34,10 @@ async fn open_stream(address: std::net::SocketAddr, thread: &str) -> (TcpStream,
         assert!(read > 0, "closed early: {text}");
         text.push_str(std::str::from_utf8(&buffer[..read]).expect("UTF-8"));
     }
-    let line = text.lines().find(|line| line.to_ascii_lowercase().starts_with("content-location")).expect("a place");
+    let line = text
+        .lines()
+        .find(|line| line.to_ascii_lowercase().starts_with("content-location"))
+        .expect("a place");
     let run = line.trim().rsplit('/').next().expect("an id").to_owned();
     (socket, run)
 }
@@ -40,22 +48,42 @@ async fn a_vanished_reader_cancels_its_run_promptly_and_shutdown_is_bounded() {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let address = listener.local_addr().expect("an address");
     let tasks = Tasks::new();
-    let options = ServeOptions { grace: Duration::from_secs(2), ..ServeOptions::default() };
-    let server = tasks.spawn(TaskKind::Service, "server", serve(listener, gateway.router.clone(), gateway.shutdown.clone(), options));
+    let options = ServeOptions {
+        grace: Duration::from_secs(2),
+        ..ServeOptions::default()
+    };
+    let server = tasks.spawn(
+        TaskKind::Service,
+        "server",
+        serve(
+            listener,
+            gateway.router.clone(),
+            gateway.shutdown.clone(),
+            options,
+        ),
+    );
 
     let thread = gateway.thread().await;
     let (socket, run) = open_stream(address, &thread).await;
     drop(socket);
-    assert_eq!(gateway.settled(&thread, &run).await["status"], "interrupted");
+    assert_eq!(
+        gateway.settled(&thread, &run).await["status"],
+        "interrupted"
+    );
 
     let other = gateway.thread().await;
     let (mut socket, _run) = open_stream(address, &other).await;
     let idle = TcpStream::connect(address).await.expect("a connection");
     gateway.shutdown.cancel();
     let mut rest = Vec::new();
-    let _broken = tokio::time::timeout(Duration::from_secs(5), socket.read_to_end(&mut rest)).await.expect("the stream is cut");
+    let _broken = tokio::time::timeout(Duration::from_secs(5), socket.read_to_end(&mut rest))
+        .await
+        .expect("the stream is cut");
     let rest = String::from_utf8_lossy(&rest);
-    assert!(!rest.ends_with("0\r\n\r\n") && !rest.contains("event: end"), "a clean end: {rest}");
+    assert!(
+        !rest.ends_with("0\r\n\r\n") && !rest.contains("event: end"),
+        "a clean end: {rest}"
+    );
     tokio::time::timeout(Duration::from_secs(5), server)
         .await
         .expect("the server stops")
@@ -81,16 +109,33 @@ async fn a_reader_that_stops_reading_is_cut_off() {
         Body::from_stream(chunks)
     };
     let tasks = Tasks::new();
-    let options = ServeOptions { stall_timeout: Duration::from_millis(200), ..ServeOptions::default() };
+    let options = ServeOptions {
+        stall_timeout: Duration::from_millis(200),
+        ..ServeOptions::default()
+    };
     let router = Router::new().route("/", get(flood));
-    tasks.spawn(TaskKind::Service, "server", serve(listener, router, shutdown.clone(), options));
+    tasks.spawn(
+        TaskKind::Service,
+        "server",
+        serve(listener, router, shutdown.clone(), options),
+    );
 
     let mut socket = TcpStream::connect(address).await.expect("a connection");
-    socket.write_all(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n").await.expect("a request");
-    tokio::time::timeout(Duration::from_secs(20), dropped.cancelled()).await.expect("the body is dropped");
+    socket
+        .write_all(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        .await
+        .expect("a request");
+    tokio::time::timeout(Duration::from_secs(20), dropped.cancelled())
+        .await
+        .expect("the body is dropped");
     let mut rest = Vec::new();
-    let read = tokio::time::timeout(Duration::from_secs(20), socket.read_to_end(&mut rest)).await.expect("the connection is over");
-    assert!(read.is_err() && !rest.ends_with(b"0\r\n\r\n"), "a clean end");
+    let read = tokio::time::timeout(Duration::from_secs(20), socket.read_to_end(&mut rest))
+        .await
+        .expect("the connection is over");
+    assert!(
+        read.is_err() && !rest.ends_with(b"0\r\n\r\n"),
+        "a clean end"
+    );
     shutdown.cancel();
 }
 
@@ -116,14 +161,31 @@ async fn the_system_holds_little_of_an_answer_that_is_not_read() {
         Body::from_stream(chunks)
     };
     let (tasks, shutdown) = (Tasks::new(), CancellationToken::new());
-    let options = ServeOptions { stall_timeout: Duration::from_millis(200), ..ServeOptions::default() };
-    tasks.spawn(TaskKind::Service, "server", serve(listener, Router::new().route("/", get(flood)), shutdown.clone(), options));
+    let options = ServeOptions {
+        stall_timeout: Duration::from_millis(200),
+        ..ServeOptions::default()
+    };
+    tasks.spawn(
+        TaskKind::Service,
+        "server",
+        serve(
+            listener,
+            Router::new().route("/", get(flood)),
+            shutdown.clone(),
+            options,
+        ),
+    );
 
     let socket = tokio::net::TcpSocket::new_v4().expect("a socket");
     socket.set_recv_buffer_size(4_096).expect("a small buffer");
     let mut socket = socket.connect(address).await.expect("a connection");
-    socket.write_all(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n").await.expect("a request");
-    tokio::time::timeout(Duration::from_secs(20), dropped.cancelled()).await.expect("the body is dropped");
+    socket
+        .write_all(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        .await
+        .expect("a request");
+    tokio::time::timeout(Duration::from_secs(20), dropped.cancelled())
+        .await
+        .expect("the body is dropped");
     let made = made.load(Ordering::Relaxed);
     assert!(made < 1 << 20, "{made} bytes were taken that nobody reads");
     shutdown.cancel();
@@ -134,7 +196,13 @@ fn health_checks_are_answered_while_workers_are_blocked() {
     use std::io::{Read, Write};
     use std::sync::mpsc;
 
-    let build = || tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("a runtime");
+    let build = || {
+        tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .enable_all()
+            .build()
+            .expect("a runtime")
+    };
     let (main, control) = (build(), build());
     let (address_of, address) = mpsc::channel();
     let (blocked, block) = mpsc::channel();
@@ -145,20 +213,39 @@ fn health_checks_are_answered_while_workers_are_blocked() {
         main.block_on(async {
             let tasks = Tasks::new().with_control(control.handle().clone());
             let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
-            address_of.send(listener.local_addr().expect("an address")).expect("a test");
+            address_of
+                .send(listener.local_addr().expect("an address"))
+                .expect("a test");
             tasks.spawn(TaskKind::Service, "blocks the only worker", async move {
                 blocked.send(()).expect("a test");
                 released.recv().expect("a test")
             });
-            let router = Router::new().route("/ok", get(async || "fine")).route("/other", get(async || "later"));
-            serve(listener, router, stop, ServeOptions { tasks, ..ServeOptions::default() }).await.expect("no error");
+            let router = Router::new()
+                .route("/ok", get(async || "fine"))
+                .route("/other", get(async || "later"));
+            serve(
+                listener,
+                router,
+                stop,
+                ServeOptions {
+                    tasks,
+                    ..ServeOptions::default()
+                },
+            )
+            .await
+            .expect("no error");
         });
     });
     let address = address.recv().expect("an address");
     block.recv().expect("a blocked worker");
     let ask = |path: &str| {
         let mut socket = std::net::TcpStream::connect(address).expect("a connection");
-        socket.write_all(format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").as_bytes()).expect("a request");
+        socket
+            .write_all(
+                format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+                    .as_bytes(),
+            )
+            .expect("a request");
         socket
     };
     let answer = |mut socket: std::net::TcpStream| {
@@ -168,7 +255,10 @@ fn health_checks_are_answered_while_workers_are_blocked() {
     };
     let other = ask("/other");
     let probed = answer(ask("/ok"));
-    assert!(probed.starts_with("HTTP/1.1 200") && probed.ends_with("fine"), "{probed}");
+    assert!(
+        probed.starts_with("HTTP/1.1 200") && probed.ends_with("fine"),
+        "{probed}"
+    );
     release.send(()).expect("a worker");
     assert!(answer(other).ends_with("later"));
     shutdown.cancel();

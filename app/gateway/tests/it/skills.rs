@@ -21,24 +21,47 @@ fn furnished() -> Gateway {
 }
 
 async fn put_file(gateway: &Gateway, user: &str, path: &str, bytes: Vec<u8>) {
-    let files = gateway.files.home.thread(user, &ThreadId::parse("t1").expect("an id"));
+    let files = gateway
+        .files
+        .home
+        .thread(user, &ThreadId::parse("t1").expect("an id"));
     let path = VirtualPath::parse(path).expect("a path");
-    files.write_bytes(&path, bytes.into(), Durability::Cached).await.expect("a file");
+    files
+        .write_bytes(&path, bytes.into(), Durability::Cached)
+        .await
+        .expect("a file");
 }
 
 async fn install(gateway: &Gateway, bytes: Vec<u8>) -> Answer {
     put_file(gateway, "default", "/mnt/user-data/outputs/a.skill", bytes).await;
-    gateway.post("/api/skills/install", json!({ "thread_id": "t1", "path": "/mnt/user-data/outputs/a.skill" })).await
+    gateway
+        .post(
+            "/api/skills/install",
+            json!({ "thread_id": "t1", "path": "/mnt/user-data/outputs/a.skill" }),
+        )
+        .await
 }
 
 async fn install_own(gateway: &Gateway) {
-    let answer = install(gateway, compressed(&[("own/SKILL.md", skill_text("own").as_bytes()), ("own/a.py", b"print()")])).await;
+    let answer = install(
+        gateway,
+        compressed(&[
+            ("own/SKILL.md", skill_text("own").as_bytes()),
+            ("own/a.py", b"print()"),
+        ]),
+    )
+    .await;
     let wanted = json!({ "success": true, "skill_name": "own", "message": "Skill 'own' installed successfully" });
     assert_eq!((answer.code(), answer.json()), (200, wanted));
 }
 
 async fn names(gateway: &Gateway) -> Vec<Value> {
-    gateway.get("/api/skills").await.json()["skills"].as_array().expect("a list").iter().map(|skill| skill["name"].clone()).collect()
+    gateway.get("/api/skills").await.json()["skills"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|skill| skill["name"].clone())
+        .collect()
 }
 
 #[tokio::test]
@@ -47,17 +70,47 @@ async fn skills_are_listed_read_and_switched() {
     let mut web = json!({
         "name": "web", "description": "Does web", "license": null, "category": "public", "enabled": true, "editable": false,
     });
-    assert_eq!(gateway.get("/api/skills").await.json(), json!({ "skills": [web] }));
+    assert_eq!(
+        gateway.get("/api/skills").await.json(),
+        json!({ "skills": [web] })
+    );
     assert_eq!(gateway.get("/api/skills/web").await.json(), web);
     web["enabled"] = false.into();
-    assert_eq!(gateway.send("PUT", "/api/skills/web", Some(json!({ "enabled": false }))).await.json(), web);
-    assert_eq!(gateway.get("/api/skills").await.json(), json!({ "skills": [web] }), "what is off is still listed");
-    assert_eq!(gateway.post("/api/skills/reload", json!({})).await.json()["scope"], "process");
-    for path in ["/api/skills/none", "/api/skills/..%2Fweb", "/api/skills/%00"] {
+    assert_eq!(
+        gateway
+            .send("PUT", "/api/skills/web", Some(json!({ "enabled": false })))
+            .await
+            .json(),
+        web
+    );
+    assert_eq!(
+        gateway.get("/api/skills").await.json(),
+        json!({ "skills": [web] }),
+        "what is off is still listed"
+    );
+    assert_eq!(
+        gateway.post("/api/skills/reload", json!({})).await.json()["scope"],
+        "process"
+    );
+    for path in [
+        "/api/skills/none",
+        "/api/skills/..%2Fweb",
+        "/api/skills/%00",
+    ] {
         assert_eq!(gateway.get(path).await.code(), 404, "{path}");
-        assert_eq!(gateway.send("PUT", path, Some(json!({ "enabled": true }))).await.code(), 404, "{path}");
+        assert_eq!(
+            gateway
+                .send("PUT", path, Some(json!({ "enabled": true })))
+                .await
+                .code(),
+            404,
+            "{path}"
+        );
     }
-    assert_eq!(gateway.get("/api/skills/none").await.json()["detail"], "Skill 'none' not found");
+    assert_eq!(
+        gateway.get("/api/skills/none").await.json()["detail"],
+        "Skill 'none' not found"
+    );
 }
 
 #[tokio::test]
@@ -68,14 +121,35 @@ async fn bodies_of_another_shape_are_refused() {
         ("PUT", "/api/skills/web", json!({ "enabled": "yes" })),
         ("PUT", "/api/skills/web", json!([])),
         ("POST", "/api/skills/install", json!({})),
-        ("POST", "/api/skills/install", json!({ "thread_id": 5, "path": "x" })),
-        ("POST", "/api/skills/install", json!({ "thread_id": "../t", "path": "x" })),
-        ("POST", "/api/skills/install", json!({ "thread_id": "t1", "path": ["x"] })),
+        (
+            "POST",
+            "/api/skills/install",
+            json!({ "thread_id": 5, "path": "x" }),
+        ),
+        (
+            "POST",
+            "/api/skills/install",
+            json!({ "thread_id": "../t", "path": "x" }),
+        ),
+        (
+            "POST",
+            "/api/skills/install",
+            json!({ "thread_id": "t1", "path": ["x"] }),
+        ),
         ("PUT", "/api/skills/custom/own", json!({ "content": 1 })),
-        ("POST", "/api/skills/custom/own/rollback", json!({ "history_index": 1.5 })),
+        (
+            "POST",
+            "/api/skills/custom/own/rollback",
+            json!({ "history_index": 1.5 }),
+        ),
     ] {
         let answer = gateway.send(method, path, Some(body.clone())).await;
-        assert_eq!(answer.code(), 422, "{method} {path} {body}: {}", answer.text());
+        assert_eq!(
+            answer.code(),
+            422,
+            "{method} {path} {body}: {}",
+            answer.text()
+        );
     }
 }
 
@@ -84,10 +158,26 @@ async fn an_archive_among_a_threads_files_is_installed_once() {
     let gateway = furnished();
     install_own(&gateway).await;
     let own = gateway.get("/api/skills/own").await.json();
-    assert_eq!((&own["category"], &own["editable"], &own["enabled"]), (&json!("custom"), &json!(true), &json!(true)));
-    let again = install(&gateway, compressed(&[("SKILL.md", skill_text("own").as_bytes())])).await;
-    assert_eq!((again.code(), again.json()["detail"].clone()), (409, json!("Skill 'own' already exists")));
-    put_file(&gateway, "default", "/mnt/user-data/outputs/a.zip", b"PK".to_vec()).await;
+    assert_eq!(
+        (&own["category"], &own["editable"], &own["enabled"]),
+        (&json!("custom"), &json!(true), &json!(true))
+    );
+    let again = install(
+        &gateway,
+        compressed(&[("SKILL.md", skill_text("own").as_bytes())]),
+    )
+    .await;
+    assert_eq!(
+        (again.code(), again.json()["detail"].clone()),
+        (409, json!("Skill 'own' already exists"))
+    );
+    put_file(
+        &gateway,
+        "default",
+        "/mnt/user-data/outputs/a.zip",
+        b"PK".to_vec(),
+    )
+    .await;
     for (path, wanted) in [
         ("/mnt/user-data/outputs/none.skill", 404),
         ("/mnt/user-data/outputs/a.zip", 400),
@@ -98,7 +188,12 @@ async fn an_archive_among_a_threads_files_is_installed_once() {
         ("a.skill", 400),
         ("", 400),
     ] {
-        let answer = gateway.post("/api/skills/install", json!({ "thread_id": "t1", "path": path })).await;
+        let answer = gateway
+            .post(
+                "/api/skills/install",
+                json!({ "thread_id": "t1", "path": path }),
+            )
+            .await;
         assert_eq!(answer.code(), wanted, "{path}: {}", answer.text());
     }
 }
@@ -109,8 +204,15 @@ async fn hostile_archives_are_refused_and_change_nothing() {
     for (what, bytes) in hostile() {
         let answer = install(&gateway, bytes).await;
         let detail = answer.json()["detail"].as_str().expect("a text").to_owned();
-        assert_eq!((answer.code(), detail.starts_with("Invalid skill archive: ")), (400, true), "{what}: {detail}");
-        assert!(!detail.contains("/tmp") || what.contains("path"), "{what}: {detail}");
+        assert_eq!(
+            (answer.code(), detail.starts_with("Invalid skill archive: ")),
+            (400, true),
+            "{what}: {detail}"
+        );
+        assert!(
+            !detail.contains("/tmp") || what.contains("path"),
+            "{what}: {detail}"
+        );
     }
     assert_eq!(names(&gateway).await, ["web"]);
 }
@@ -120,14 +222,40 @@ async fn an_own_skill_is_edited_removed_and_brought_back() {
     let gateway = furnished();
     install_own(&gateway).await;
     let own = "/api/skills/custom/own";
-    assert_eq!(gateway.get("/api/skills/custom").await.json()["skills"].as_array().map(Vec::len), Some(1));
+    assert_eq!(
+        gateway.get("/api/skills/custom").await.json()["skills"]
+            .as_array()
+            .map(Vec::len),
+        Some(1)
+    );
     assert_eq!(gateway.get(own).await.json()["content"], skill_text("own"));
     let new = skill_text("own") + "More.\n";
-    assert_eq!(gateway.send("PUT", own, Some(json!({ "content": new }))).await.json()["content"], new);
-    for bad in ["", "no head", &skill_text("other"), "---\nname: own\ndescription: a: b\n---\n"] {
-        assert_eq!(gateway.send("PUT", own, Some(json!({ "content": bad }))).await.code(), 400, "{bad}");
+    assert_eq!(
+        gateway
+            .send("PUT", own, Some(json!({ "content": new })))
+            .await
+            .json()["content"],
+        new
+    );
+    for bad in [
+        "",
+        "no head",
+        &skill_text("other"),
+        "---\nname: own\ndescription: a: b\n---\n",
+    ] {
+        assert_eq!(
+            gateway
+                .send("PUT", own, Some(json!({ "content": bad })))
+                .await
+                .code(),
+            400,
+            "{bad}"
+        );
     }
-    assert_eq!(gateway.send("DELETE", own, None).await.json(), json!({ "success": true }));
+    assert_eq!(
+        gateway.send("DELETE", own, None).await.json(),
+        json!({ "success": true })
+    );
     for (method, path, body) in [
         ("GET", own, None),
         ("DELETE", own, None),
@@ -136,32 +264,84 @@ async fn an_own_skill_is_edited_removed_and_brought_back() {
         ("GET", "/api/skills/custom/never/history", None),
         ("POST", "/api/skills/custom/never/rollback", Some(json!({}))),
     ] {
-        assert_eq!(gateway.send(method, path, body).await.code(), 404, "{method} {path}");
+        assert_eq!(
+            gateway.send(method, path, body).await.code(),
+            404,
+            "{method} {path}"
+        );
     }
     let rollback = format!("{own}/rollback");
-    assert_eq!(gateway.post(&rollback, json!({})).await.json()["content"], new);
-    assert_eq!(gateway.post(&rollback, json!({ "history_index": 99 })).await.code(), 400);
+    assert_eq!(
+        gateway.post(&rollback, json!({})).await.json()["content"],
+        new
+    );
+    assert_eq!(
+        gateway
+            .post(&rollback, json!({ "history_index": 99 }))
+            .await
+            .code(),
+        400
+    );
     let history = gateway.get(&format!("{own}/history")).await.json();
-    let actions: Vec<&Value> = history["history"].as_array().expect("a list").iter().map(|entry| &entry["action"]).collect();
-    assert_eq!(actions, ["install", "human_edit", "human_delete", "rollback"]);
+    let actions: Vec<&Value> = history["history"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|entry| &entry["action"])
+        .collect();
+    assert_eq!(
+        actions,
+        ["install", "human_edit", "human_delete", "rollback"]
+    );
 }
 
 #[tokio::test]
 async fn who_does_not_manage_the_installation_reads_and_changes_nothing() {
     let gateway = furnished();
     install_own(&gateway).await;
-    let (_, key) = issue(&*gateway.keys, "bob", Rights::User, None, None, SystemClock.now()).await.expect("a key");
+    let (_, key) = issue(
+        &*gateway.keys,
+        "bob",
+        Rights::User,
+        None,
+        None,
+        SystemClock.now(),
+    )
+    .await
+    .expect("a key");
     let bob = async |method: &str, path: &str, body: Value| {
-        let body = if body.is_null() { String::new() } else { body.to_string() };
-        gateway.raw(method, path, body, &[("x-api-key", key.expose_secret())]).await
+        let body = if body.is_null() {
+            String::new()
+        } else {
+            body.to_string()
+        };
+        gateway
+            .raw(method, path, body, &[("x-api-key", key.expose_secret())])
+            .await
     };
     let listed = bob("GET", "/api/skills", Value::Null).await.json();
-    assert_eq!((listed["skills"].as_array().map(Vec::len), &listed["skills"][0]["name"]), (Some(1), &json!("web")));
+    assert_eq!(
+        (
+            listed["skills"].as_array().map(Vec::len),
+            &listed["skills"][0]["name"]
+        ),
+        (Some(1), &json!("web"))
+    );
     assert_eq!(bob("GET", "/api/skills/own", Value::Null).await.code(), 404);
-    put_file(&gateway, "bob", "/mnt/user-data/outputs/a.skill", compressed(&[("SKILL.md", skill_text("bobs").as_bytes())])).await;
+    put_file(
+        &gateway,
+        "bob",
+        "/mnt/user-data/outputs/a.skill",
+        compressed(&[("SKILL.md", skill_text("bobs").as_bytes())]),
+    )
+    .await;
     for (method, path, body) in [
         ("PUT", "/api/skills/web", json!({ "enabled": false })),
-        ("POST", "/api/skills/install", json!({ "thread_id": "t1", "path": "/mnt/user-data/outputs/a.skill" })),
+        (
+            "POST",
+            "/api/skills/install",
+            json!({ "thread_id": "t1", "path": "/mnt/user-data/outputs/a.skill" }),
+        ),
         ("POST", "/api/skills/reload", json!({})),
         ("GET", "/api/skills/custom", Value::Null),
         ("GET", "/api/skills/custom/own", Value::Null),
@@ -171,7 +351,14 @@ async fn who_does_not_manage_the_installation_reads_and_changes_nothing() {
         ("POST", "/api/skills/custom/own/rollback", json!({})),
     ] {
         let refused = bob(method, path, body).await;
-        assert_eq!((refused.code(), refused.json()), (403, json!({ "detail": "Admin privileges required to manage skills." })), "{path}");
+        assert_eq!(
+            (refused.code(), refused.json()),
+            (
+                403,
+                json!({ "detail": "Admin privileges required to manage skills." })
+            ),
+            "{path}"
+        );
     }
     assert_eq!(names(&gateway).await, ["own", "web"]);
 }
@@ -180,17 +367,54 @@ async fn who_does_not_manage_the_installation_reads_and_changes_nothing() {
 async fn an_admins_key_manages_what_everybody_has_and_its_users_own() {
     let gateway = furnished();
     install_own(&gateway).await;
-    let (_, key) = issue(&*gateway.keys, "ann", Rights::Admin, None, None, SystemClock.now()).await.expect("a key");
+    let (_, key) = issue(
+        &*gateway.keys,
+        "ann",
+        Rights::Admin,
+        None,
+        None,
+        SystemClock.now(),
+    )
+    .await
+    .expect("a key");
     let ann = async |method: &str, path: &str, body: Value| {
-        let body = if body.is_null() { String::new() } else { body.to_string() };
-        gateway.raw(method, path, body, &[("x-api-key", key.expose_secret())]).await
+        let body = if body.is_null() {
+            String::new()
+        } else {
+            body.to_string()
+        };
+        gateway
+            .raw(method, path, body, &[("x-api-key", key.expose_secret())])
+            .await
     };
-    assert_eq!(ann("PUT", "/api/skills/web", json!({ "enabled": false })).await.code(), 200);
-    put_file(&gateway, "ann", "/mnt/user-data/outputs/a.skill", compressed(&[("SKILL.md", skill_text("anns").as_bytes())])).await;
+    assert_eq!(
+        ann("PUT", "/api/skills/web", json!({ "enabled": false }))
+            .await
+            .code(),
+        200
+    );
+    put_file(
+        &gateway,
+        "ann",
+        "/mnt/user-data/outputs/a.skill",
+        compressed(&[("SKILL.md", skill_text("anns").as_bytes())]),
+    )
+    .await;
     let asked = json!({ "thread_id": "t1", "path": "/mnt/user-data/outputs/a.skill" });
     assert_eq!(ann("POST", "/api/skills/install", asked).await.code(), 200);
-    assert_eq!(ann("GET", "/api/skills/custom/anns", Value::Null).await.code(), 200);
-    assert_eq!(ann("GET", "/api/skills/custom/own", Value::Null).await.code(), 404, "another user's stays another user's");
+    assert_eq!(
+        ann("GET", "/api/skills/custom/anns", Value::Null)
+            .await
+            .code(),
+        200
+    );
+    assert_eq!(
+        ann("GET", "/api/skills/custom/own", Value::Null)
+            .await
+            .code(),
+        404,
+        "another user's stays another user's"
+    );
     assert_eq!(ann("GET", "/api/mcp/config", Value::Null).await.code(), 200);
     assert_eq!(names(&gateway).await, ["own", "web"]);
 }

@@ -12,7 +12,12 @@ use crate::support::Gateway;
 async fn served(gateway: &Gateway) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let address = listener.local_addr().expect("an address");
-    let serving = serve(listener, gateway.router.clone(), gateway.shutdown.clone(), ServeOptions::default());
+    let serving = serve(
+        listener,
+        gateway.router.clone(),
+        gateway.shutdown.clone(),
+        ServeOptions::default(),
+    );
     let _detached = Tasks::new().spawn(TaskKind::Service, "server", serving);
     address
 }
@@ -27,7 +32,10 @@ async fn status(address: SocketAddr, bytes: &str) -> u16 {
 async fn status_from(socket: &mut TcpStream) -> u16 {
     let mut head = [0; 12];
     socket.read_exact(&mut head).await.expect("a status line");
-    std::str::from_utf8(&head[9..]).expect("UTF-8").parse().expect("a status")
+    std::str::from_utf8(&head[9..])
+        .expect("UTF-8")
+        .parse()
+        .expect("a status")
 }
 
 #[tokio::test]
@@ -41,17 +49,30 @@ async fn the_host_of_a_request_is_judged_by_target_and_header() {
         ("GET /ok HTTP/1.0", 200),
         ("GET /ok HTTP/1.1\r\nHost: evil.test", 403),
         ("GET /ok HTTP/1.1\r\nHost: a b", 400),
-        ("GET /ok HTTP/1.1\r\nHost: localhost\r\nHost: localhost", 400),
+        (
+            "GET /ok HTTP/1.1\r\nHost: localhost\r\nHost: localhost",
+            400,
+        ),
         ("GET http://localhost/ok HTTP/1.1\r\nHost: localhost", 200),
-        ("GET http://127.0.0.1:9/ok HTTP/1.1\r\nHost: 127.0.0.1:9", 200),
+        (
+            "GET http://127.0.0.1:9/ok HTTP/1.1\r\nHost: 127.0.0.1:9",
+            200,
+        ),
         ("GET http://evil.test/ok HTTP/1.1\r\nHost: localhost", 400),
         ("GET http://localhost/ok HTTP/1.1\r\nHost: evil.test", 400),
         ("GET http://evil.test/ok HTTP/1.1\r\nHost: evil.test", 403),
         ("GET http://evil.test/ok HTTP/1.0", 403),
-        ("GET http://evil.test/api/models HTTP/1.1\r\nHost: localhost", 400),
+        (
+            "GET http://evil.test/api/models HTTP/1.1\r\nHost: localhost",
+            400,
+        ),
         ("CONNECT evil.test:443 HTTP/1.1\r\nHost: evil.test:443", 403),
     ] {
-        assert_eq!(status(address, &format!("{head}\r\n\r\n")).await, wanted, "{head}");
+        assert_eq!(
+            status(address, &format!("{head}\r\n\r\n")).await,
+            wanted,
+            "{head}"
+        );
     }
     gateway.shutdown.cancel();
 }
@@ -77,8 +98,14 @@ async fn a_client_that_writes_on_reads_why_it_was_refused() {
     for (framing, wanted) in [
         (format!("Content-Length: {}", 32 << 20), 413),
         ("Transfer-Encoding: chunked".to_owned(), 413),
-        (format!("Content-Encoding: gzip\r\nContent-Length: {}", 32 << 20), 415),
-        (format!("X-Api-Key: nope\r\nContent-Length: {}", 32 << 20), 401),
+        (
+            format!("Content-Encoding: gzip\r\nContent-Length: {}", 32 << 20),
+            415,
+        ),
+        (
+            format!("X-Api-Key: nope\r\nContent-Length: {}", 32 << 20),
+            401,
+        ),
     ] {
         let mut socket = TcpStream::connect(address).await.expect("a connection");
         let head = format!("POST /threads HTTP/1.1\r\nHost: localhost\r\n{framing}\r\n\r\n");

@@ -10,46 +10,143 @@ async fn put(gateway: &Gateway, body: Value) -> Answer {
 
 async fn keys(gateway: &Gateway, body: Value) -> Vec<String> {
     let found = gateway.post("/store/items/search", body).await.json();
-    found["items"].as_array().expect("items").iter().map(|item| item["key"].as_str().expect("a key").to_owned()).collect()
+    found["items"]
+        .as_array()
+        .expect("items")
+        .iter()
+        .map(|item| item["key"].as_str().expect("a key").to_owned())
+        .collect()
 }
 
 #[tokio::test]
 async fn an_item_is_put_found_and_deleted() {
     let gateway = Gateway::new();
-    let answer = put(&gateway, json!({ "namespace": ["a", "b"], "key": "k", "value": { "x": 1, "n": null } })).await;
+    let answer = put(
+        &gateway,
+        json!({ "namespace": ["a", "b"], "key": "k", "value": { "x": 1, "n": null } }),
+    )
+    .await;
     assert_eq!((answer.code(), answer.text()), (204, ""));
-    let item = gateway.get("/store/items?namespace=a.b&key=k&refresh_ttl=false").await.json();
+    let item = gateway
+        .get("/store/items?namespace=a.b&key=k&refresh_ttl=false")
+        .await
+        .json();
     let fields: Vec<&String> = item.as_object().expect("an item").keys().collect();
-    assert_eq!(fields, ["namespace", "key", "value", "created_at", "updated_at"]);
-    assert_eq!((&item["namespace"], &item["value"]), (&json!(["a", "b"]), &json!({ "x": 1, "n": null })));
+    assert_eq!(
+        fields,
+        ["namespace", "key", "value", "created_at", "updated_at"]
+    );
+    assert_eq!(
+        (&item["namespace"], &item["value"]),
+        (&json!(["a", "b"]), &json!({ "x": 1, "n": null }))
+    );
     put(&gateway, json!({ "namespace": ["a"], "key": "top", "value": { "x": 2 }, "index": null, "ttl": null })).await;
-    let hits = gateway.post("/store/items/search", json!({ "namespace_prefix": ["a"], "query": "anything" })).await.json();
-    assert!(hits["items"].as_array().expect("items").iter().all(|hit| hit.get("score") == Some(&Value::Null)), "{hits}");
-    assert_eq!(keys(&gateway, json!({ "namespace_prefix": ["a"], "filter": { "x": { "$gt": 1 } } })).await, ["top"]);
-    assert_eq!(keys(&gateway, json!({ "namespace_prefix": null, "filter": null, "limit": 1, "offset": 1 })).await, ["k"]);
-    let spaces = gateway.post("/store/namespaces", json!({ "prefix": ["*"], "max_depth": 1 })).await.json();
+    let hits = gateway
+        .post(
+            "/store/items/search",
+            json!({ "namespace_prefix": ["a"], "query": "anything" }),
+        )
+        .await
+        .json();
+    assert!(
+        hits["items"]
+            .as_array()
+            .expect("items")
+            .iter()
+            .all(|hit| hit.get("score") == Some(&Value::Null)),
+        "{hits}"
+    );
+    assert_eq!(
+        keys(
+            &gateway,
+            json!({ "namespace_prefix": ["a"], "filter": { "x": { "$gt": 1 } } })
+        )
+        .await,
+        ["top"]
+    );
+    assert_eq!(
+        keys(
+            &gateway,
+            json!({ "namespace_prefix": null, "filter": null, "limit": 1, "offset": 1 })
+        )
+        .await,
+        ["k"]
+    );
+    let spaces = gateway
+        .post(
+            "/store/namespaces",
+            json!({ "prefix": ["*"], "max_depth": 1 }),
+        )
+        .await
+        .json();
     assert_eq!(spaces, json!({ "namespaces": [["a"]] }));
     for _ in 0..2 {
-        let answer = gateway.send("DELETE", "/store/items", Some(json!({ "namespace": ["a", "b"], "key": "k" }))).await;
+        let answer = gateway
+            .send(
+                "DELETE",
+                "/store/items",
+                Some(json!({ "namespace": ["a", "b"], "key": "k" })),
+            )
+            .await;
         assert_eq!((answer.code(), answer.text()), (204, ""));
     }
-    assert_eq!(gateway.get("/store/items?namespace=a.b&key=k").await.json(), Value::Null);
+    assert_eq!(
+        gateway.get("/store/items?namespace=a.b&key=k").await.json(),
+        Value::Null
+    );
 }
 
 #[tokio::test]
 async fn places_that_cannot_be_are_refused_as_the_platform_does() {
     let gateway = Gateway::new();
-    for (label, text) in [("a.b", "Namespace label 'a.b' must be a non-empty string without periods"), ("", "Namespace label '' must be")] {
-        let answer = put(&gateway, json!({ "namespace": [label], "key": "k", "value": {} })).await;
-        assert!(answer.code() == 422 && answer.text().starts_with(text), "{}", answer.text());
-        let answer = gateway.post("/store/items/search", json!({ "namespace_prefix": [label] })).await;
+    for (label, text) in [
+        (
+            "a.b",
+            "Namespace label 'a.b' must be a non-empty string without periods",
+        ),
+        ("", "Namespace label '' must be"),
+    ] {
+        let answer = put(
+            &gateway,
+            json!({ "namespace": [label], "key": "k", "value": {} }),
+        )
+        .await;
+        assert!(
+            answer.code() == 422 && answer.text().starts_with(text),
+            "{}",
+            answer.text()
+        );
+        let answer = gateway
+            .post(
+                "/store/items/search",
+                json!({ "namespace_prefix": [label] }),
+            )
+            .await;
         assert_eq!(answer.code(), 422);
     }
     let keyless = gateway.get("/store/items?namespace=a").await;
-    assert_eq!((keyless.code(), keyless.json()), (400, json!({ "error": "Key is required" })));
-    assert_eq!(gateway.get("/store/items?namespace=a..b&key=k").await.code(), 422);
-    assert_eq!(gateway.get("/store/items?key=%00").await.json(), Value::Null);
-    assert_eq!(gateway.post("/store/namespaces", json!({ "prefix": ["a.b"] })).await.json(), json!({ "namespaces": [] }));
+    assert_eq!(
+        (keyless.code(), keyless.json()),
+        (400, json!({ "error": "Key is required" }))
+    );
+    assert_eq!(
+        gateway
+            .get("/store/items?namespace=a..b&key=k")
+            .await
+            .code(),
+        422
+    );
+    assert_eq!(
+        gateway.get("/store/items?key=%00").await.json(),
+        Value::Null
+    );
+    assert_eq!(
+        gateway
+            .post("/store/namespaces", json!({ "prefix": ["a.b"] }))
+            .await
+            .json(),
+        json!({ "namespaces": [] })
+    );
 }
 
 #[tokio::test]
@@ -93,11 +190,33 @@ async fn every_wrong_field_is_a_422_and_nothing_is_written() {
         json!({ "query": 1 }),
         json!({ "refresh_ttl": "yes" }),
     ] {
-        assert_eq!(gateway.post("/store/items/search", wrong.clone()).await.code(), 422, "{wrong}");
+        assert_eq!(
+            gateway
+                .post("/store/items/search", wrong.clone())
+                .await
+                .code(),
+            422,
+            "{wrong}"
+        );
     }
-    for wrong in [json!({ "prefix": "a" }), json!({ "suffix": [1] }), json!({ "max_depth": 0 }), json!({ "limit": 0 })] {
-        assert_eq!(gateway.post("/store/namespaces", wrong.clone()).await.code(), 422, "{wrong}");
+    for wrong in [
+        json!({ "prefix": "a" }),
+        json!({ "suffix": [1] }),
+        json!({ "max_depth": 0 }),
+        json!({ "limit": 0 }),
+    ] {
+        assert_eq!(
+            gateway
+                .post("/store/namespaces", wrong.clone())
+                .await
+                .code(),
+            422,
+            "{wrong}"
+        );
     }
-    assert_eq!(gateway.raw("PUT", "/store/items", "", &[]).await.code(), 422);
+    assert_eq!(
+        gateway.raw("PUT", "/store/items", "", &[]).await.code(),
+        422
+    );
     assert_eq!(keys(&gateway, json!({})).await, [""; 0]);
 }

@@ -12,7 +12,11 @@ const GONE: &str = "9c909fe5-1423-4566-9403-37f8a945b29b";
 async fn read_until(stream: &mut BodyDataStream, mark: &str) -> String {
     let mut text = String::new();
     while !text.contains(mark) {
-        let chunk = stream.next().await.expect("more of the stream").expect("no error");
+        let chunk = stream
+            .next()
+            .await
+            .expect("more of the stream")
+            .expect("no error");
         text.push_str(std::str::from_utf8(&chunk).expect("UTF-8"));
     }
     text
@@ -23,40 +27,80 @@ async fn deerflow_s_stream_has_its_headers_line_ends_and_ids() {
     let gateway = Gateway::new();
     let thread = gateway.thread().await;
     let body = saying_with("say hi", json!({ "stream_mode": ["values", "updates"] }));
-    let stream = gateway.post(&format!("/api/langgraph/threads/{thread}/runs/stream"), body).await;
+    let stream = gateway
+        .post(
+            &format!("/api/langgraph/threads/{thread}/runs/stream"),
+            body,
+        )
+        .await;
     let place = stream.header("content-location").to_owned();
-    assert!(place.starts_with(&format!("/api/threads/{thread}/runs/")), "{place}");
+    assert!(
+        place.starts_with(&format!("/api/threads/{thread}/runs/")),
+        "{place}"
+    );
     for (name, value) in [
         ("content-type", "text/event-stream; charset=utf-8"),
         ("cache-control", "no-cache, no-transform"),
         ("connection", "keep-alive"),
         ("x-accel-buffering", "no"),
-        ("location", &*format!("{}/stream", place.strip_prefix("/api").expect("a prefix"))),
+        (
+            "location",
+            &*format!("{}/stream", place.strip_prefix("/api").expect("a prefix")),
+        ),
     ] {
         assert_eq!(stream.header(name), value, "{name}");
     }
     let text = stream.text();
     let run = place.rsplit('/').next().expect("an id");
-    assert!(text.starts_with(&format!("event: metadata\ndata: {{\"run_id\":\"{run}\"")), "{text}");
-    assert!(text.ends_with("event: end\ndata: null\n\n") && !text.contains('\r'), "{text}");
+    assert!(
+        text.starts_with(&format!("event: metadata\ndata: {{\"run_id\":\"{run}\"")),
+        "{text}"
+    );
+    assert!(
+        text.ends_with("event: end\ndata: null\n\n") && !text.contains('\r'),
+        "{text}"
+    );
     assert_eq!(text.matches("\nid: ").count(), stream.events().len() - 1);
-    assert_eq!(gateway.get(&format!("/api/threads/{thread}/runs/{run}")).await.json()["status"], "success");
+    assert_eq!(
+        gateway
+            .get(&format!("/api/threads/{thread}/runs/{run}"))
+            .await
+            .json()["status"],
+        "success"
+    );
 }
 
 #[tokio::test]
 async fn the_platform_s_stream_has_ids_only_when_resumable() {
     let gateway = Gateway::new();
     let thread = gateway.thread().await;
-    let plain = gateway.post(&format!("/threads/{thread}/runs/stream"), saying("say hi")).await;
+    let plain = gateway
+        .post(&format!("/threads/{thread}/runs/stream"), saying("say hi"))
+        .await;
     assert_eq!(plain.header("cache-control"), "no-store, no-transform");
     assert!(!plain.text().contains("id: ") && plain.text().contains("\r\n\r\n"));
-    assert_eq!(plain.text().matches('\n').count(), plain.text().matches("\r\n").count());
-    let resumable =
-        gateway.post(&format!("/threads/{thread}/runs/stream"), saying_with("say hi", json!({ "stream_resumable": true }))).await;
+    assert_eq!(
+        plain.text().matches('\n').count(),
+        plain.text().matches("\r\n").count()
+    );
+    let resumable = gateway
+        .post(
+            &format!("/threads/{thread}/runs/stream"),
+            saying_with("say hi", json!({ "stream_resumable": true })),
+        )
+        .await;
     assert!(resumable.text().contains("\r\nid: 1-1\r\n"));
-    let failed = gateway.post(&format!("/threads/{thread}/runs/stream"), saying("fail boom")).await;
+    let failed = gateway
+        .post(
+            &format!("/threads/{thread}/runs/stream"),
+            saying("fail boom"),
+        )
+        .await;
     assert_eq!(failed.code(), 200);
-    assert_eq!(failed.events()[failed.events().len() - 2..], ["error", "end"]);
+    assert_eq!(
+        failed.events()[failed.events().len() - 2..],
+        ["error", "end"]
+    );
     assert!(failed.text().contains("boom"));
 }
 
@@ -64,32 +108,82 @@ async fn the_platform_s_stream_has_ids_only_when_resumable() {
 async fn no_proxy_may_transform_what_is_sent_piece_by_piece() {
     let gateway = Gateway::new();
     let asks_events = [("accept", "text/event-stream")];
-    for (prefix, wanted) in
-        [("/api", "no-cache, no-transform"), ("/api/langgraph", "no-cache, no-transform"), ("", "no-store, no-transform")]
-    {
+    for (prefix, wanted) in [
+        ("/api", "no-cache, no-transform"),
+        ("/api/langgraph", "no-cache, no-transform"),
+        ("", "no-store, no-transform"),
+    ] {
         let thread = gateway.thread().await;
         let threads = format!("{prefix}/threads/{thread}");
-        let made = gateway.post(&format!("{threads}/runs/stream"), saying("say hi")).await;
-        let run = format!("{threads}/runs/{}", made.header("content-location").rsplit('/').next().expect("an id"));
+        let made = gateway
+            .post(&format!("{threads}/runs/stream"), saying("say hi"))
+            .await;
+        let run = format!(
+            "{threads}/runs/{}",
+            made.header("content-location")
+                .rsplit('/')
+                .next()
+                .expect("an id")
+        );
         let mut answers = vec![
             ("stream", made),
-            ("stateless stream", gateway.post(&format!("{prefix}/runs/stream"), saying("say hi")).await),
-            ("wait", gateway.post(&format!("{threads}/runs/wait"), saying("say hi")).await),
-            ("stateless wait", gateway.post(&format!("{prefix}/runs/wait"), saying("say hi")).await),
+            (
+                "stateless stream",
+                gateway
+                    .post(&format!("{prefix}/runs/stream"), saying("say hi"))
+                    .await,
+            ),
+            (
+                "wait",
+                gateway
+                    .post(&format!("{threads}/runs/wait"), saying("say hi"))
+                    .await,
+            ),
+            (
+                "stateless wait",
+                gateway
+                    .post(&format!("{prefix}/runs/wait"), saying("say hi"))
+                    .await,
+            ),
             ("follow", gateway.get(&format!("{run}/stream")).await),
             ("join", gateway.get(&format!("{run}/join")).await),
-            ("join for events", gateway.raw("GET", &format!("{run}/join"), "", &asks_events).await),
+            (
+                "join for events",
+                gateway
+                    .raw("GET", &format!("{run}/join"), "", &asks_events)
+                    .await,
+            ),
         ];
         if prefix.is_empty() {
-            let cursorless = gateway.open("GET", &format!("{threads}/stream"), "", &[]).await;
-            assert_eq!(cursorless.headers()["cache-control"], wanted, "thread stream");
+            let cursorless = gateway
+                .open("GET", &format!("{threads}/stream"), "", &[])
+                .await;
+            assert_eq!(
+                cursorless.headers()["cache-control"],
+                wanted,
+                "thread stream"
+            );
             let gone = format!("{threads}/runs/{GONE}/stream");
             answers.push(("follow nothing", gateway.get(&gone).await));
         }
         for (what, answer) in &answers {
-            assert_eq!((answer.code(), answer.header("cache-control")), (200, wanted), "{prefix} {what}");
-            if answer.header("content-type").starts_with("text/event-stream") {
-                assert_eq!((answer.header("x-accel-buffering"), answer.header("connection")), ("no", "keep-alive"), "{prefix} {what}");
+            assert_eq!(
+                (answer.code(), answer.header("cache-control")),
+                (200, wanted),
+                "{prefix} {what}"
+            );
+            if answer
+                .header("content-type")
+                .starts_with("text/event-stream")
+            {
+                assert_eq!(
+                    (
+                        answer.header("x-accel-buffering"),
+                        answer.header("connection")
+                    ),
+                    ("no", "keep-alive"),
+                    "{prefix} {what}"
+                );
             }
         }
     }
@@ -100,25 +194,77 @@ async fn a_join_replays_as_its_dialect_and_cursor_say() {
     let gateway = Gateway::new();
     let thread = gateway.thread().await;
     let body = saying_with("say hi", json!({ "stream_resumable": true }));
-    let first = gateway.post(&format!("/threads/{thread}/runs/stream"), body).await;
-    let run = first.header("content-location").rsplit('/').next().expect("an id").to_owned();
+    let first = gateway
+        .post(&format!("/threads/{thread}/runs/stream"), body)
+        .await;
+    let run = first
+        .header("content-location")
+        .rsplit('/')
+        .next()
+        .expect("an id")
+        .to_owned();
     let path = format!("/threads/{thread}/runs/{run}/stream");
     for low in ["-1", "0", "0-0"] {
-        assert_eq!(gateway.raw("GET", &path, "", &[("last-event-id", low)]).await.frames(), first.frames(), "{low}");
+        assert_eq!(
+            gateway
+                .raw("GET", &path, "", &[("last-event-id", low)])
+                .await
+                .frames(),
+            first.frames(),
+            "{low}"
+        );
     }
-    assert_eq!(gateway.raw("GET", &path, "", &[("last-event-id", "1-1")]).await.events(), first.events()[1..]);
+    assert_eq!(
+        gateway
+            .raw("GET", &path, "", &[("last-event-id", "1-1")])
+            .await
+            .events(),
+        first.events()[1..]
+    );
     assert_eq!(gateway.get(&path).await.events(), ["end"]);
-    assert_eq!(gateway.raw("GET", &path, "", &[("last-event-id", "nonsense")]).await.code(), 422);
-    let filtered = gateway.raw("GET", &format!("{path}?stream_mode=%5B%22values%22%5D"), "", &[("last-event-id", "-1")]).await;
-    assert!(filtered.events().iter().all(|name| ["values", "end"].contains(name)), "{:?}", filtered.events());
+    assert_eq!(
+        gateway
+            .raw("GET", &path, "", &[("last-event-id", "nonsense")])
+            .await
+            .code(),
+        422
+    );
+    let filtered = gateway
+        .raw(
+            "GET",
+            &format!("{path}?stream_mode=%5B%22values%22%5D"),
+            "",
+            &[("last-event-id", "-1")],
+        )
+        .await;
+    assert!(
+        filtered
+            .events()
+            .iter()
+            .all(|name| ["values", "end"].contains(name)),
+        "{:?}",
+        filtered.events()
+    );
 
     let api = gateway.get(&format!("/api{path}")).await;
-    assert_eq!((api.events(), api.header("content-location")), (first.events(), ""));
+    assert_eq!(
+        (api.events(), api.header("content-location")),
+        (first.events(), "")
+    );
     let join = format!("/api/threads/{thread}/runs/{run}/join");
-    assert_eq!(gateway.raw("GET", &join, "", &[("accept", "text/event-stream")]).await.events(), first.events());
+    assert_eq!(
+        gateway
+            .raw("GET", &join, "", &[("accept", "text/event-stream")])
+            .await
+            .events(),
+        first.events()
+    );
     assert!(gateway.get(&join).await.json()["messages"].is_array());
     assert_eq!(
-        gateway.get(&format!("/api/threads/{thread}/runs/{GONE}/stream")).await.json(),
+        gateway
+            .get(&format!("/api/threads/{thread}/runs/{GONE}/stream"))
+            .await
+            .json(),
         json!({ "detail": format!("Run {GONE} not found") })
     );
 }
@@ -127,9 +273,17 @@ async fn a_join_replays_as_its_dialect_and_cursor_say() {
 async fn a_run_that_is_not_resumable_is_not_replayed_on_the_platform() {
     let gateway = Gateway::new();
     let thread = gateway.thread().await;
-    let first = gateway.post(&format!("/threads/{thread}/runs/stream"), saying("say hi")).await;
+    let first = gateway
+        .post(&format!("/threads/{thread}/runs/stream"), saying("say hi"))
+        .await;
     let path = format!("{}/stream", first.header("content-location"));
-    assert_eq!(gateway.raw("GET", &path, "", &[("last-event-id", "-1")]).await.events(), ["end"]);
+    assert_eq!(
+        gateway
+            .raw("GET", &path, "", &[("last-event-id", "-1")])
+            .await
+            .events(),
+        ["end"]
+    );
 }
 
 #[tokio::test]
@@ -143,26 +297,68 @@ async fn a_reader_that_leaves_cancels_only_where_it_was_asked_to() {
     ] {
         let thread = gateway.thread().await;
         let body = saying_with("slow", body).to_string();
-        let response = gateway.open("POST", &format!("{path}/threads/{thread}/runs/stream"), body, &[]).await;
-        let run = response.headers()["content-location"].to_str().expect("text").rsplit('/').next().expect("an id").to_owned();
+        let response = gateway
+            .open(
+                "POST",
+                &format!("{path}/threads/{thread}/runs/stream"),
+                body,
+                &[],
+            )
+            .await;
+        let run = response.headers()["content-location"]
+            .to_str()
+            .expect("text")
+            .rsplit('/')
+            .next()
+            .expect("an id")
+            .to_owned();
         let mut stream = response.into_body().into_data_stream();
         read_until(&mut stream, "event: metadata").await;
         drop(stream);
         if ends {
-            assert_eq!(gateway.settled(&thread, &run).await["status"], "interrupted");
+            assert_eq!(
+                gateway.settled(&thread, &run).await["status"],
+                "interrupted"
+            );
         } else {
-            let join = gateway.open("GET", &format!("/threads/{thread}/runs/{run}/stream"), "", &[]).await;
+            let join = gateway
+                .open(
+                    "GET",
+                    &format!("/threads/{thread}/runs/{run}/stream"),
+                    "",
+                    &[],
+                )
+                .await;
             drop(join);
-            let found = gateway.get(&format!("/api/threads/{thread}/runs/{run}")).await.json();
-            assert_eq!((&found["status"], gateway.runs.live_runs() > 0), (&json!("running"), true));
+            let found = gateway
+                .get(&format!("/api/threads/{thread}/runs/{run}"))
+                .await
+                .json();
+            assert_eq!(
+                (&found["status"], gateway.runs.live_runs() > 0),
+                (&json!("running"), true)
+            );
             let path = format!("/threads/{thread}/runs/{run}/stream?cancel_on_disconnect=1");
             drop(gateway.open("HEAD", &path, "", &[]).await);
-            let found = gateway.get(&format!("/api/threads/{thread}/runs/{run}")).await.json();
-            assert_eq!((&found["status"], gateway.runs.live_runs() > 0), (&json!("running"), true));
-            let mut join = gateway.open("GET", &path, "", &[]).await.into_body().into_data_stream();
+            let found = gateway
+                .get(&format!("/api/threads/{thread}/runs/{run}"))
+                .await
+                .json();
+            assert_eq!(
+                (&found["status"], gateway.runs.live_runs() > 0),
+                (&json!("running"), true)
+            );
+            let mut join = gateway
+                .open("GET", &path, "", &[])
+                .await
+                .into_body()
+                .into_data_stream();
             assert!(join.next().now_or_never().is_none());
             drop(join);
-            assert_eq!(gateway.settled(&thread, &run).await["status"], "interrupted");
+            assert_eq!(
+                gateway.settled(&thread, &run).await["status"],
+                "interrupted"
+            );
         }
     }
 }
@@ -171,18 +367,47 @@ async fn a_reader_that_leaves_cancels_only_where_it_was_asked_to() {
 async fn a_reader_that_leaves_a_waiting_answer_cancels_too() {
     let gateway = Gateway::new();
     let thread = gateway.thread().await;
-    let response = gateway.open("POST", &format!("/api/threads/{thread}/runs/wait"), saying("slow").to_string(), &[]).await;
-    let run = response.headers()["content-location"].to_str().expect("text").rsplit('/').next().expect("an id").to_owned();
+    let response = gateway
+        .open(
+            "POST",
+            &format!("/api/threads/{thread}/runs/wait"),
+            saying("slow").to_string(),
+            &[],
+        )
+        .await;
+    let run = response.headers()["content-location"]
+        .to_str()
+        .expect("text")
+        .rsplit('/')
+        .next()
+        .expect("an id")
+        .to_owned();
     drop(response);
-    assert_eq!(gateway.settled(&thread, &run).await["status"], "interrupted");
+    assert_eq!(
+        gateway.settled(&thread, &run).await["status"],
+        "interrupted"
+    );
 }
 
 #[tokio::test]
 async fn shutdown_breaks_streams_and_does_not_cancel_their_runs() {
     let gateway = Gateway::new();
     let thread = gateway.thread().await;
-    let response = gateway.open("POST", &format!("/api/threads/{thread}/runs/stream"), saying("slow").to_string(), &[]).await;
-    let run = response.headers()["content-location"].to_str().expect("text").rsplit('/').next().expect("an id").to_owned();
+    let response = gateway
+        .open(
+            "POST",
+            &format!("/api/threads/{thread}/runs/stream"),
+            saying("slow").to_string(),
+            &[],
+        )
+        .await;
+    let run = response.headers()["content-location"]
+        .to_str()
+        .expect("text")
+        .rsplit('/')
+        .next()
+        .expect("an id")
+        .to_owned();
     let mut stream = response.into_body().into_data_stream();
     read_until(&mut stream, "event: metadata").await;
     gateway.shutdown.cancel();
@@ -192,7 +417,10 @@ async fn shutdown_breaks_streams_and_does_not_cancel_their_runs() {
     }
     drop(stream);
     assert!(broke, "the body ended as if the run had");
-    let found: Value = gateway.get(&format!("/api/threads/{thread}/runs/{run}")).await.json();
+    let found: Value = gateway
+        .get(&format!("/api/threads/{thread}/runs/{run}"))
+        .await
+        .json();
     assert_eq!(found["status"], "running");
 }
 
@@ -201,30 +429,57 @@ async fn silence_is_broken_by_heartbeats_at_the_pace_of_the_dialect() {
     for (prefix, seconds) in [("", 5), ("/api", 15)] {
         let gateway = Gateway::new();
         let thread = gateway.thread().await;
-        let response = gateway.open("POST", &format!("{prefix}/threads/{thread}/runs/stream"), saying("slow").to_string(), &[]).await;
+        let response = gateway
+            .open(
+                "POST",
+                &format!("{prefix}/threads/{thread}/runs/stream"),
+                saying("slow").to_string(),
+                &[],
+            )
+            .await;
         let mut stream = response.into_body().into_data_stream();
         read_until(&mut stream, "event: values").await;
         let before = tokio::time::Instant::now();
         read_until(&mut stream, ": heartbeat").await;
         let waited = before.elapsed().as_secs_f64();
-        assert!((waited - f64::from(seconds)).abs() < 0.5, "{prefix}: {waited}");
+        assert!(
+            (waited - f64::from(seconds)).abs() < 0.5,
+            "{prefix}: {waited}"
+        );
     }
 }
 
 /// The chunks of a stream, each with the milliseconds after which it came.
-async fn timed_chunks(gateway: &Gateway, path: &str, headers: &[(&str, &str)]) -> Vec<(u128, String)> {
-    let body = saying_with("say hi", json!({ "stream_mode": ["values", "messages-tuple", "updates", "custom"] }));
-    let mut stream = gateway.open("POST", path, body.to_string(), headers).await.into_body().into_data_stream();
+async fn timed_chunks(
+    gateway: &Gateway,
+    path: &str,
+    headers: &[(&str, &str)],
+) -> Vec<(u128, String)> {
+    let body = saying_with(
+        "say hi",
+        json!({ "stream_mode": ["values", "messages-tuple", "updates", "custom"] }),
+    );
+    let mut stream = gateway
+        .open("POST", path, body.to_string(), headers)
+        .await
+        .into_body()
+        .into_data_stream();
     let began = tokio::time::Instant::now();
     let mut chunks = Vec::new();
     while let Some(chunk) = stream.next().await {
-        chunks.push((began.elapsed().as_millis(), String::from_utf8(chunk.expect("no error").to_vec()).expect("UTF-8")));
+        chunks.push((
+            began.elapsed().as_millis(),
+            String::from_utf8(chunk.expect("no error").to_vec()).expect("UTF-8"),
+        ));
     }
     chunks
 }
 
 fn names(chunk: &str) -> Vec<&str> {
-    chunk.lines().filter_map(|line| line.strip_prefix("event: ")).collect()
+    chunk
+        .lines()
+        .filter_map(|line| line.strip_prefix("event: "))
+        .collect()
 }
 
 #[tokio::test(start_paused = true)]
@@ -236,24 +491,51 @@ async fn a_page_renders_a_new_chat_before_its_question_comes() {
         let chunks = timed_chunks(&gateway, &path, &page).await;
         assert_eq!(names(&chunks[0].1), ["metadata"], "{prefix}");
         assert!(chunks[0].0 < 100, "{prefix}: {}", chunks[0].0);
-        assert!(chunks[1].0 - chunks[0].0 >= 200, "{prefix}: {}", chunks[1].0);
+        assert!(
+            chunks[1].0 - chunks[0].0 >= 200,
+            "{prefix}: {}",
+            chunks[1].0
+        );
         let rest: String = chunks[1..].iter().map(|(_, text)| text.as_str()).collect();
         let order = names(&rest);
-        assert_eq!((order.first(), order.last()), (Some(&"values"), Some(&"end")), "{prefix}");
+        assert_eq!(
+            (order.first(), order.last()),
+            (Some(&"values"), Some(&"end")),
+            "{prefix}"
+        );
         let datas = rest.lines().filter_map(|line| line.strip_prefix("data: "));
-        let datas: Vec<Value> = datas.map(|data| serde_json::from_str(data).expect("JSON")).collect();
-        let states = order.iter().zip(&datas).filter(|(name, _)| **name == "values");
-        let questions: Vec<&Value> = states.map(|(_, state)| &state["messages"][0]["id"]).collect();
-        assert!(questions[0].is_string() && questions.len() > 1, "{prefix}: {questions:?}");
-        assert!(questions.iter().all(|id| *id == questions[0]), "{prefix}: one id for one question: {questions:?}");
+        let datas: Vec<Value> = datas
+            .map(|data| serde_json::from_str(data).expect("JSON"))
+            .collect();
+        let states = order
+            .iter()
+            .zip(&datas)
+            .filter(|(name, _)| **name == "values");
+        let questions: Vec<&Value> = states
+            .map(|(_, state)| &state["messages"][0]["id"])
+            .collect();
+        assert!(
+            questions[0].is_string() && questions.len() > 1,
+            "{prefix}: {questions:?}"
+        );
+        assert!(
+            questions.iter().all(|id| *id == questions[0]),
+            "{prefix}: one id for one question: {questions:?}"
+        );
 
         let second = timed_chunks(&gateway, &path, &page).await;
-        assert!(second.iter().all(|(at, _)| *at < 100), "{prefix}: the page shows the thread already");
+        assert!(
+            second.iter().all(|(at, _)| *at < 100),
+            "{prefix}: the page shows the thread already"
+        );
     }
     for (prefix, headers) in [("/api", &[][..]), ("", &page[..])] {
         let path = format!("{prefix}/threads/{}/runs/stream", gateway.thread().await);
         let chunks = timed_chunks(&gateway, &path, headers).await;
-        assert!(chunks.iter().all(|(at, _)| *at < 100), "{prefix}: nothing waits for other clients");
+        assert!(
+            chunks.iter().all(|(at, _)| *at < 100),
+            "{prefix}: nothing waits for other clients"
+        );
     }
 }
 
@@ -268,7 +550,10 @@ async fn a_reader_that_leaves_while_its_run_is_made_cancels_it_too() {
     let mut runs = json!([]);
     while runs == json!([]) {
         tokio::task::yield_now().await;
-        runs = gateway.get(&format!("/api/threads/{thread}/runs")).await.json();
+        runs = gateway
+            .get(&format!("/api/threads/{thread}/runs"))
+            .await
+            .json();
     }
     let run = runs[0]["run_id"].as_str().expect("an id");
     assert_eq!(gateway.settled(&thread, run).await["status"], "interrupted");

@@ -12,7 +12,10 @@ use deerflow_domain::items::{Items, MemoryItemStore, TtlPolicy};
 use deerflow_domain::memory::MemoryAssistantStore;
 use deerflow_gateway::GatewayState;
 use deerflow_gateway::access::{Access, KeyRule};
-use deerflow_gateway::ports::{AidsView, CatalogView, FeatureView, MetricsView, SuggestionsView, ThreadFilesError, ThreadFilesPort};
+use deerflow_gateway::ports::{
+    AidsView, CatalogView, FeatureView, MetricsView, SuggestionsView, ThreadFilesError,
+    ThreadFilesPort,
+};
 use deerflow_gateway::visitors::{Hosts, Visitors};
 use deerflow_gateway::webhooks::WebhookPolicy;
 use harness::agents::aids::{Polisher, Suggester};
@@ -24,10 +27,12 @@ use harness::ids::{IdSource, SystemIds, ThreadId};
 use harness::memory::{Memories, MemoryView, VolatileMemoryStore};
 use harness::messages::Message;
 use harness::middlewares::summarization::Compactor;
-use harness::models::{AsideModels, ModelCatalog, ModelEntry, ModelFacts, ModelList, Pricing, RetryPolicy};
+use harness::models::{
+    AsideModels, ModelCatalog, ModelEntry, ModelFacts, ModelList, Pricing, RetryPolicy,
+};
 use harness::runtime::agent::{
-    Agent, AgentError, AgentEvent, AgentInput, AgentOutcome, AgentResolver, AgentStart, AgentStream, AssistantInfo, ModelCallRecord,
-    RunContext, StepEvent, StopKind, UnknownAssistant,
+    Agent, AgentError, AgentEvent, AgentInput, AgentOutcome, AgentResolver, AgentStart,
+    AgentStream, AssistantInfo, ModelCallRecord, RunContext, StepEvent, StopKind, UnknownAssistant,
 };
 use harness::runtime::memory::{MemoryNodeBell, MemoryOptions, MemoryStores, MemoryStreamBridge};
 use harness::runtime::runs::{NullObserver, RunLimits, RunsFacade, RuntimeParts};
@@ -49,7 +54,12 @@ use crate::thread_rows::Threads;
 struct Echo;
 
 impl Agent for Echo {
-    fn stream(&self, input: AgentInput, ctx: RunContext, events: mpsc::UnboundedReceiver<AgentEvent>) -> AgentStream {
+    fn stream(
+        &self,
+        input: AgentInput,
+        ctx: RunContext,
+        events: mpsc::UnboundedReceiver<AgentEvent>,
+    ) -> AgentStream {
         AgentStream::new(events, Box::pin(answer(input, ctx)))
     }
 
@@ -63,15 +73,24 @@ async fn answer(input: AgentInput, ctx: RunContext) -> Result<AgentOutcome, Agen
     if input.start != AgentStart::Fresh {
         return Err(AgentError::EmptyInput);
     }
-    let said = state.messages().last().map(|message| message.content.text()).unwrap_or_default();
-    ctx.sink.emit(AgentEvent::Custom(json!({ "type": "started" })));
+    let said = state
+        .messages()
+        .last()
+        .map(|message| message.content.text())
+        .unwrap_or_default();
+    ctx.sink
+        .emit(AgentEvent::Custom(json!({ "type": "started" })));
     if said == "slow" {
         std::future::pending::<()>().await;
     }
     if let Some(message) = said.strip_prefix("fail ") {
-        return Err(AgentError::Ended { name: "RuntimeError".to_owned(), message: message.to_owned() });
+        return Err(AgentError::Ended {
+            name: "RuntimeError".to_owned(),
+            message: message.to_owned(),
+        });
     }
-    let message = Message::ai(said.strip_prefix("say ").unwrap_or("hello")).with(|body| body.id = Some(ctx.ids.message_id()));
+    let message = Message::ai(said.strip_prefix("say ").unwrap_or("hello"))
+        .with(|body| body.id = Some(ctx.ids.message_id()));
     ctx.sink.emit(AgentEvent::ModelCall(ModelCallRecord {
         call_id: ctx.ids.message_id(),
         caller: "lead_agent".to_owned(),
@@ -91,7 +110,10 @@ async fn answer(input: AgentInput, ctx: RunContext) -> Result<AgentOutcome, Agen
         steps: 1,
         checkpoint: true,
     }));
-    Ok(AgentOutcome { kind: StopKind::Completed, stop_reason: None })
+    Ok(AgentOutcome {
+        kind: StopKind::Completed,
+        stop_reason: None,
+    })
 }
 
 #[derive(Debug)]
@@ -99,7 +121,11 @@ struct OneAgent;
 
 #[async_trait]
 impl AgentResolver for OneAgent {
-    async fn resolve(&self, assistant: &str, options: &Map<String, Value>) -> Result<Arc<dyn Agent>, UnknownAssistant> {
+    async fn resolve(
+        &self,
+        assistant: &str,
+        options: &Map<String, Value>,
+    ) -> Result<Arc<dyn Agent>, UnknownAssistant> {
         match (assistant, options.get("model_name").and_then(Value::as_str)) {
             ("lead_agent", None | Some("fake")) => Ok(Arc::new(Echo)),
             ("lead_agent", Some(model)) => Err(UnknownAssistant::UnknownModel(model.to_owned())),
@@ -108,7 +134,10 @@ impl AgentResolver for OneAgent {
     }
 
     async fn list(&self) -> Vec<AssistantInfo> {
-        vec![AssistantInfo { name: "lead_agent".to_owned(), description: Some("Echoes".to_owned()) }]
+        vec![AssistantInfo {
+            name: "lead_agent".to_owned(),
+            description: Some("Echoes".to_owned()),
+        }]
     }
 }
 
@@ -133,11 +162,18 @@ impl CatalogView for Catalog {
     }
 
     fn features(&self) -> FeatureView {
-        FeatureView { token_usage: true, agents_api: self.agents_api, ..FeatureView::default() }
+        FeatureView {
+            token_usage: true,
+            agents_api: self.agents_api,
+            ..FeatureView::default()
+        }
     }
 
     fn suggestions(&self) -> SuggestionsView {
-        SuggestionsView { enabled: true, max_suggestions: 3 }
+        SuggestionsView {
+            enabled: true,
+            max_suggestions: 3,
+        }
     }
 
     fn memory(&self) -> MemoryView {
@@ -145,7 +181,12 @@ impl CatalogView for Catalog {
     }
 
     fn pricing(&self, model: &str) -> Option<Pricing> {
-        let pricing = Pricing { currency: "EUR".to_owned(), input: 1_000_000.0, cached_input: 500_000.0, output: 2_000_000.0 };
+        let pricing = Pricing {
+            currency: "EUR".to_owned(),
+            input: 1_000_000.0,
+            cached_input: 500_000.0,
+            output: 2_000_000.0,
+        };
         (model == "fake").then_some(pricing)
     }
 
@@ -164,9 +205,19 @@ pub(crate) struct Aids(AsideModels);
 
 impl Aids {
     fn new() -> Self {
-        let catalog = ModelCatalog::new([ModelEntry::new("fake", "scripted", "s")], Arc::new(SystemClock));
-        let retry = RetryPolicy { max_attempts: 1, ..RetryPolicy::default() };
-        Self(AsideModels { catalog: Arc::new(catalog), breakers: Arc::default(), retry })
+        let catalog = ModelCatalog::new(
+            [ModelEntry::new("fake", "scripted", "s")],
+            Arc::new(SystemClock),
+        );
+        let retry = RetryPolicy {
+            max_attempts: 1,
+            ..RetryPolicy::default()
+        };
+        Self(AsideModels {
+            catalog: Arc::new(catalog),
+            breakers: Arc::default(),
+            retry,
+        })
     }
 }
 
@@ -182,11 +233,18 @@ impl AidsView for Aids {
     }
 
     fn suggester(&self) -> Option<Suggester> {
-        Some(Suggester { models: self.0.clone(), most: 3 })
+        Some(Suggester {
+            models: self.0.clone(),
+            most: 3,
+        })
     }
 
     fn polisher(&self) -> Option<Polisher> {
-        Some(Polisher { models: self.0.clone(), model: None, max_chars: 100 })
+        Some(Polisher {
+            models: self.0.clone(),
+            model: None,
+            max_chars: 100,
+        })
     }
 }
 
@@ -211,7 +269,11 @@ pub(crate) struct Files {
 impl Files {
     fn new() -> Self {
         let directory = tempfile::tempdir().expect("a directory");
-        Self { home: FileHome::new(directory.path(), FileLimits::default()), removed: Mutex::default(), _directory: directory }
+        Self {
+            home: FileHome::new(directory.path(), FileLimits::default()),
+            removed: Mutex::default(),
+            _directory: directory,
+        }
     }
 }
 
@@ -226,7 +288,12 @@ impl ThreadFilesPort for Files {
         ThreadFilesPort::delete_thread(&self.home, user, thread).await
     }
 
-    async fn note_removal(&self, user: &str, thread: &ThreadId, is_removed: bool) -> Result<(), ThreadFilesError> {
+    async fn note_removal(
+        &self,
+        user: &str,
+        thread: &ThreadId,
+        is_removed: bool,
+    ) -> Result<(), ThreadFilesError> {
         self.home.note_removal(user, thread, is_removed).await
     }
 
@@ -264,17 +331,35 @@ impl Gateway {
     /// One where it is noon and stays so: what is done on one day is asked about on the same.
     pub(crate) fn at_noon() -> Self {
         let noon = "2026-01-01T12:00:00Z".parse().expect("a moment");
-        Self::built(true, Catalog::default(), Arc::new(ManualClock::starting_at(noon)))
+        Self::built(
+            true,
+            Catalog::default(),
+            Arc::new(ManualClock::starting_at(noon)),
+        )
     }
 
     /// One where users make agents.
     pub(crate) fn with_agents() -> Self {
-        Self::built(true, Catalog { agents_api: true, ..Catalog::default() }, Arc::new(SystemClock))
+        Self::built(
+            true,
+            Catalog {
+                agents_api: true,
+                ..Catalog::default()
+            },
+            Arc::new(SystemClock),
+        )
     }
 
     /// One where documents become Markdown.
     pub(crate) fn with_documents(reader: Arc<dyn DocumentReader>) -> Self {
-        Self::built(true, Catalog { documents: Some(reader), ..Catalog::default() }, Arc::new(SystemClock))
+        Self::built(
+            true,
+            Catalog {
+                documents: Some(reader),
+                ..Catalog::default()
+            },
+            Arc::new(SystemClock),
+        )
     }
 
     fn built(docs_enabled: bool, catalog: Catalog, clock: Arc<dyn Clock>) -> Self {
@@ -301,22 +386,40 @@ impl Gateway {
         };
         let runs = Arc::new(RunsFacade::new(parts, RunLimits::default()));
         let files = Arc::new(Files::new());
-        let (keys, crons) = (Arc::new(MemoryApiKeyStore::default()), Arc::new(MemoryCronStore::beside(ports.clone())));
+        let (keys, crons) = (
+            Arc::new(MemoryApiKeyStore::default()),
+            Arc::new(MemoryCronStore::beside(ports.clone())),
+        );
         let home = files.home.home();
         let extensions = Arc::new(ExtensionsFile::at(home.join("extensions_config.json")));
-        let places = SkillPlaces { shared: home.join("shared"), home: home.to_owned() };
+        let places = SkillPlaces {
+            shared: home.join("shared"),
+            home: home.to_owned(),
+        };
         let skills = Skills::new(places, extensions, OpenKeys::default(), clock.clone());
         let shutdown = CancellationToken::new();
         let state = GatewayState {
             runs: runs.clone(),
-            threads: Arc::new(Threads { rows: Arc::default(), stores: stores.clone() }),
+            threads: Arc::new(Threads {
+                rows: Arc::default(),
+                stores: stores.clone(),
+            }),
             feedback: Arc::new(crate::feedback::Opinions::default()),
             assistant_store: Arc::new(MemoryAssistantStore::default()),
             custom_agents: Arc::new(MemoryCustomAgents::default()),
             usage: ports.clone(),
-            memories: Memories::new(Arc::new(VolatileMemoryStore::default()), clock.clone(), ids.clone()),
+            memories: Memories::new(
+                Arc::new(VolatileMemoryStore::default()),
+                clock.clone(),
+                ids.clone(),
+            ),
             skills,
-            items: Arc::new(Items::new(Arc::new(MemoryItemStore::default()), None, TtlPolicy::default(), clock.clone())),
+            items: Arc::new(Items::new(
+                Arc::new(MemoryItemStore::default()),
+                None,
+                TtlPolicy::default(),
+                clock.clone(),
+            )),
             crons: crons.clone(),
             access: Access::new(KeyRule::Optional, keys.clone(), clock.clone()),
             docs_enabled,
@@ -333,7 +436,10 @@ impl Gateway {
             health: Default::default(),
             counted: Default::default(),
             metrics: Arc::new(Figures),
-            visitors: Visitors::new(Hosts::LoopbackAnd(vec![]), vec!["https://ui.test".to_owned()]),
+            visitors: Visitors::new(
+                Hosts::LoopbackAnd(vec![]),
+                vec!["https://ui.test".to_owned()],
+            ),
             started_at: clock.now(),
             clock,
             ids,
@@ -341,24 +447,58 @@ impl Gateway {
             shutdown: shutdown.clone(),
         };
         let state = Arc::new(state);
-        Self { router: deerflow_gateway::router(state.clone()), state, runs, stores, files, keys, crons, shutdown }
+        Self {
+            router: deerflow_gateway::router(state.clone()),
+            state,
+            runs,
+            stores,
+            files,
+            keys,
+            crons,
+            shutdown,
+        }
     }
 
     /// Sends a request and reads the whole answer.
     pub(crate) async fn send(&self, method: &str, path: &str, body: Option<Value>) -> Answer {
-        self.raw(method, path, body.map(|body| body.to_string()).unwrap_or_default(), &[]).await
+        self.raw(
+            method,
+            path,
+            body.map(|body| body.to_string()).unwrap_or_default(),
+            &[],
+        )
+        .await
     }
 
-    pub(crate) async fn raw(&self, method: &str, path: &str, body: impl Into<Body>, headers: &[(&str, &str)]) -> Answer {
+    pub(crate) async fn raw(
+        &self,
+        method: &str,
+        path: &str,
+        body: impl Into<Body>,
+        headers: &[(&str, &str)],
+    ) -> Answer {
         let response = self.open(method, path, body, headers).await;
         let (parts, body) = response.into_parts();
         let read = axum::body::to_bytes(body, usize::MAX);
-        let body = tokio::time::timeout(Duration::from_secs(20), read).await.expect("an answer in time").expect("a whole body");
-        Answer { status: parts.status, headers: parts.headers, body }
+        let body = tokio::time::timeout(Duration::from_secs(20), read)
+            .await
+            .expect("an answer in time")
+            .expect("a whole body");
+        Answer {
+            status: parts.status,
+            headers: parts.headers,
+            body,
+        }
     }
 
     /// Sends a request and leaves the body to the caller.
-    pub(crate) async fn open(&self, method: &str, path: &str, body: impl Into<Body>, headers: &[(&str, &str)]) -> axum::response::Response {
+    pub(crate) async fn open(
+        &self,
+        method: &str,
+        path: &str,
+        body: impl Into<Body>,
+        headers: &[(&str, &str)],
+    ) -> axum::response::Response {
         let mut request = Request::builder().method(method).uri(path);
         for (name, value) in [("host", "localhost"), ("content-type", "application/json")]
             .iter()
@@ -367,7 +507,11 @@ impl Gateway {
         {
             request = request.header(*name, *value);
         }
-        self.router.clone().oneshot(request.body(body.into()).expect("a request")).await.expect("an answer")
+        self.router
+            .clone()
+            .oneshot(request.body(body.into()).expect("a request"))
+            .await
+            .expect("an answer")
     }
 
     pub(crate) async fn get(&self, path: &str) -> Answer {
@@ -380,13 +524,19 @@ impl Gateway {
 
     /// A new thread.
     pub(crate) async fn thread(&self) -> String {
-        self.post("/threads", json!({})).await.json()["thread_id"].as_str().expect("an id").to_owned()
+        self.post("/threads", json!({})).await.json()["thread_id"]
+            .as_str()
+            .expect("an id")
+            .to_owned()
     }
 
     /// Waits until a run is in one of `statuses`.
     pub(crate) async fn settled(&self, thread: &str, run: &str) -> Value {
         for _ in 0..2_000 {
-            let found = self.get(&format!("/api/threads/{thread}/runs/{run}")).await.json();
+            let found = self
+                .get(&format!("/api/threads/{thread}/runs/{run}"))
+                .await
+                .json();
             if !matches!(found["status"].as_str(), Some("pending" | "running")) {
                 return found;
             }
@@ -428,21 +578,36 @@ impl Answer {
     }
 
     pub(crate) fn json(&self) -> Value {
-        serde_json::from_slice(&self.body).unwrap_or_else(|error| panic!("{error}: {}", self.text()))
+        serde_json::from_slice(&self.body)
+            .unwrap_or_else(|error| panic!("{error}: {}", self.text()))
     }
 
     pub(crate) fn header(&self, name: &str) -> &str {
-        self.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
+        self.headers
+            .get(name)
+            .and_then(|value| value.to_str().ok())
+            .unwrap_or_default()
     }
 
     /// The frames of a stream, without the comments that come when there was nothing to tell for a while.
     pub(crate) fn frames(&self) -> Vec<&str> {
-        let end = if self.text().contains('\r') { "\r\n\r\n" } else { "\n\n" };
-        self.text().split_inclusive(end).filter(|frame| !frame.starts_with(':')).collect()
+        let end = if self.text().contains('\r') {
+            "\r\n\r\n"
+        } else {
+            "\n\n"
+        };
+        self.text()
+            .split_inclusive(end)
+            .filter(|frame| !frame.starts_with(':'))
+            .collect()
     }
 
     /// The names of the events of a stream.
     pub(crate) fn events(&self) -> Vec<&str> {
-        self.text().lines().filter_map(|line| line.strip_prefix("event: ")).map(str::trim_end).collect()
+        self.text()
+            .lines()
+            .filter_map(|line| line.strip_prefix("event: "))
+            .map(str::trim_end)
+            .collect()
     }
 }

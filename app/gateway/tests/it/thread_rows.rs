@@ -7,7 +7,8 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use deerflow_domain::containment::contains;
 use deerflow_domain::threads::{
-    Created, Deleted, LastEnd, NewThread, StoredState, Swept, ThreadContent, ThreadPatch, ThreadRecord, ThreadSearch, ThreadStore,
+    Created, Deleted, LastEnd, NewThread, StoredState, Swept, ThreadContent, ThreadPatch,
+    ThreadRecord, ThreadSearch, ThreadStore,
 };
 use harness::ids::{RunId, ThreadId};
 use harness::runtime::actor_context::Owner;
@@ -15,7 +16,8 @@ use harness::runtime::checkpoint::Checkpointer;
 use harness::runtime::memory::MemoryStores;
 use harness::runtime::runs::ThreadStatus;
 use harness::runtime::runs::store::{
-    Made, NewRunEvent, RequestStore, RunDeleteStore, RunEventStore, RunListQuery, RunQueryStore, StoreError,
+    Made, NewRunEvent, RequestStore, RunDeleteStore, RunEventStore, RunListQuery, RunQueryStore,
+    StoreError,
 };
 use parking_lot::Mutex;
 use serde_json::{Map, Value};
@@ -31,7 +33,11 @@ impl Threads {
     fn current(&self, mut row: ThreadRecord) -> ThreadRecord {
         if let Some((status, title)) = self.stores.thread(&row.thread_id) {
             // A change from outside a run is newer than what the last run left.
-            row.status = if row.status == ThreadStatus::Idle { status } else { row.status };
+            row.status = if row.status == ThreadStatus::Idle {
+                status
+            } else {
+                row.status
+            };
             row.title = row.title.or(title);
         }
         row
@@ -43,8 +49,14 @@ impl Threads {
         rows.retain(|row| {
             (search.ids.is_empty() || search.ids.contains(&row.thread_id))
                 && contains(&row.metadata, &search.metadata)
-                && search.assistant.as_ref().is_none_or(|wanted| row.assistant_id.as_ref() == Some(&wanted.id))
-                && search.graph.as_ref().is_none_or(|graph| row.assistant.as_ref() == Some(graph))
+                && search
+                    .assistant
+                    .as_ref()
+                    .is_none_or(|wanted| row.assistant_id.as_ref() == Some(&wanted.id))
+                && search
+                    .graph
+                    .as_ref()
+                    .is_none_or(|graph| row.assistant.as_ref() == Some(graph))
                 && search.status.is_none_or(|status| row.status == status)
         });
         rows.sort_by_key(|row| std::cmp::Reverse(row.updated_at));
@@ -56,7 +68,9 @@ impl Threads {
 }
 
 fn is_of(row: &ThreadRecord, owner: &Owner) -> bool {
-    owner.resolve().is_ok_and(|user| user.is_none() || row.user_id == user)
+    owner
+        .resolve()
+        .is_ok_and(|user| user.is_none() || row.user_id == user)
 }
 
 #[async_trait]
@@ -71,7 +85,11 @@ impl ThreadStore for Threads {
         let known = self.rows.lock().get(thread.thread_id.as_str()).cloned();
         if let Some(row) = known {
             let mine = row.user_id == thread.user_id;
-            return Ok(if mine { Created::Existing(self.current(row)) } else { Created::Taken });
+            return Ok(if mine {
+                Created::Existing(self.current(row))
+            } else {
+                Created::Taken
+            });
         }
         let row = ThreadRecord {
             thread_id: thread.thread_id.clone(),
@@ -86,7 +104,9 @@ impl ThreadStore for Threads {
             state_updated_at: thread.at,
             ttl: thread.ttl,
         };
-        self.rows.lock().insert(thread.thread_id.to_string(), row.clone());
+        self.rows
+            .lock()
+            .insert(thread.thread_id.to_string(), row.clone());
         // Makes the thread known to the runtime's tables.
         let made = NewRunEvent {
             thread_id: thread.thread_id,
@@ -102,34 +122,86 @@ impl ThreadStore for Threads {
         Ok(Created::New(row))
     }
 
-    async fn get(&self, thread: &ThreadId, owner: &Owner) -> Result<Option<ThreadRecord>, StoreError> {
-        let row = self.rows.lock().get(thread.as_str()).cloned().filter(|row| is_of(row, owner));
+    async fn get(
+        &self,
+        thread: &ThreadId,
+        owner: &Owner,
+    ) -> Result<Option<ThreadRecord>, StoreError> {
+        let row = self
+            .rows
+            .lock()
+            .get(thread.as_str())
+            .cloned()
+            .filter(|row| is_of(row, owner));
         Ok(row.map(|row| self.current(row)))
     }
 
-    async fn search(&self, search: &ThreadSearch, owner: &Owner) -> Result<Vec<ThreadRecord>, StoreError> {
-        Ok(self.matching(search).into_iter().filter(|row| is_of(row, owner)).skip(search.offset).take(search.limit).collect())
+    async fn search(
+        &self,
+        search: &ThreadSearch,
+        owner: &Owner,
+    ) -> Result<Vec<ThreadRecord>, StoreError> {
+        Ok(self
+            .matching(search)
+            .into_iter()
+            .filter(|row| is_of(row, owner))
+            .skip(search.offset)
+            .take(search.limit)
+            .collect())
     }
 
     async fn count(&self, search: &ThreadSearch, owner: &Owner) -> Result<u64, StoreError> {
-        Ok(self.matching(search).iter().filter(|row| is_of(row, owner)).count() as u64)
+        Ok(self
+            .matching(search)
+            .iter()
+            .filter(|row| is_of(row, owner))
+            .count() as u64)
     }
 
-    async fn contents(&self, threads: &[ThreadId]) -> Result<HashMap<ThreadId, ThreadContent>, StoreError> {
+    async fn contents(
+        &self,
+        threads: &[ThreadId],
+    ) -> Result<HashMap<ThreadId, ThreadContent>, StoreError> {
         let mut found = HashMap::new();
         for thread in threads {
-            let snapshot = Checkpointer::get(&self.stores, thread, None).await.map_err(|error| StoreError::Failed(error.to_string()))?;
+            let snapshot = Checkpointer::get(&self.stores, thread, None)
+                .await
+                .map_err(|error| StoreError::Failed(error.to_string()))?;
             let state = snapshot.map(|snapshot| StoredState {
-                channels: snapshot.state.channels().iter().map(|(name, value)| (name.clone(), value.clone())).collect(),
+                channels: snapshot
+                    .state
+                    .channels()
+                    .iter()
+                    .map(|(name, value)| (name.clone(), value.clone()))
+                    .collect(),
                 messages: serde_json::value::to_raw_value(snapshot.state.messages()).expect("json"),
                 meta: snapshot.meta,
             });
-            let runs =
-                RunQueryStore::list(&self.stores, thread, &RunListQuery { limit: 9, ..RunListQuery::default() }, &Owner::None).await?;
+            let runs = RunQueryStore::list(
+                &self.stores,
+                thread,
+                &RunListQuery {
+                    limit: 9,
+                    ..RunListQuery::default()
+                },
+                &Owner::None,
+            )
+            .await?;
             let ended = runs.into_iter().find(|run| run.status.is_terminal());
-            let last_end =
-                ended.map(|run| LastEnd { status: run.status, error: run.error, error_name: run.error_name, stop_reason: run.stop_reason });
-            found.insert(thread.clone(), ThreadContent { state, damage: None, last_end });
+            let last_end = ended.map(|run| LastEnd {
+                status: run.status,
+                error: run.error,
+                error_name: run.error_name,
+                stop_reason: run.stop_reason,
+            });
+            found.insert(
+                thread.clone(),
+                ThreadContent {
+                    state,
+                    damage: None,
+                    last_end,
+                },
+            );
         }
         Ok(found)
     }
@@ -142,7 +214,12 @@ impl ThreadStore for Threads {
         at: DateTime<Utc>,
     ) -> Result<Option<ThreadRecord>, StoreError> {
         let mut rows = self.rows.lock();
-        let Some(row) = rows.get_mut(thread.as_str()).filter(|row| is_of(row, owner)) else { return Ok(None) };
+        let Some(row) = rows
+            .get_mut(thread.as_str())
+            .filter(|row| is_of(row, owner))
+        else {
+            return Ok(None);
+        };
         row.metadata.extend(patch.metadata);
         row.title = patch.title.unwrap_or(row.title.clone());
         row.status = patch.status.unwrap_or(row.status);
@@ -162,18 +239,30 @@ impl ThreadStore for Threads {
             Some(_) => {
                 self.rows.lock().remove(thread.as_str());
                 RunDeleteStore::delete_thread(&self.stores, thread).await?;
-                Checkpointer::delete_thread(&self.stores, thread).await.map_err(|error| StoreError::Failed(error.to_string()))?;
+                Checkpointer::delete_thread(&self.stores, thread)
+                    .await
+                    .map_err(|error| StoreError::Failed(error.to_string()))?;
                 Ok(Deleted::Done)
             }
         }
     }
 
     async fn forget_past(&self, thread: &ThreadId, owner: &Owner) -> Result<Deleted, StoreError> {
-        Ok(if self.get(thread, owner).await?.is_some() { Deleted::Done } else { Deleted::NotFound })
+        Ok(if self.get(thread, owner).await?.is_some() {
+            Deleted::Done
+        } else {
+            Deleted::NotFound
+        })
     }
 
     async fn sweep(&self, at: DateTime<Utc>, most: usize) -> Result<Swept, StoreError> {
-        let over: Vec<_> = self.rows.lock().values().filter(|row| row.expires_at().is_some_and(|end| end <= at)).cloned().collect();
+        let over: Vec<_> = self
+            .rows
+            .lock()
+            .values()
+            .filter(|row| row.expires_at().is_some_and(|end| end <= at))
+            .cloned()
+            .collect();
         let mut swept = Swept::default();
         for row in over.into_iter().take(most) {
             if self.delete(&row.thread_id, &Owner::None).await? == Deleted::Done {

@@ -30,14 +30,27 @@ pub(crate) fn form(parts: &[(&str, &str, &[u8])]) -> Vec<u8> {
 }
 
 async fn upload(gateway: &Gateway, thread: &str, parts: &[(&str, &str, &[u8])]) -> Answer {
-    gateway.raw("POST", &format!("/api/threads/{thread}/uploads"), form(parts), &[BOUNDARY]).await
+    gateway
+        .raw(
+            "POST",
+            &format!("/api/threads/{thread}/uploads"),
+            form(parts),
+            &[BOUNDARY],
+        )
+        .await
 }
 
 async fn names(gateway: &Gateway, thread: &str) -> Vec<String> {
-    let list = gateway.get(&format!("/api/threads/{thread}/uploads/list")).await.json();
+    let list = gateway
+        .get(&format!("/api/threads/{thread}/uploads/list"))
+        .await
+        .json();
     let files = list["files"].as_array().expect("files");
     assert_eq!(list["count"], files.len());
-    files.iter().map(|file| file["filename"].as_str().expect("a name").to_owned()).collect()
+    files
+        .iter()
+        .map(|file| file["filename"].as_str().expect("a name").to_owned())
+        .collect()
 }
 
 #[tokio::test]
@@ -45,10 +58,21 @@ async fn a_file_goes_in_before_its_thread_and_comes_out_as_an_artifact() {
     let gateway = Gateway::new();
     let thread = "b4d14c5e-8d7a-4d4e-9d0e-1a2b3c4d5e6f";
     let large = vec![b'x'; 300_000];
-    let answer =
-        upload(&gateway, thread, &[("files", "../a b.txt", b"first"), ("other", "no.txt", b"-"), ("files", "l.bin", &large)]).await;
+    let answer = upload(
+        &gateway,
+        thread,
+        &[
+            ("files", "../a b.txt", b"first"),
+            ("other", "no.txt", b"-"),
+            ("files", "l.bin", &large),
+        ],
+    )
+    .await;
     let body = answer.json();
-    assert_eq!((answer.code(), &body["success"], &body["message"]), (200, &json!(true), &json!("Successfully uploaded 2 file(s)")));
+    assert_eq!(
+        (answer.code(), &body["success"], &body["message"]),
+        (200, &json!(true), &json!("Successfully uploaded 2 file(s)"))
+    );
     let expected = json!({
         "filename": "a b.txt", "size": 5,
         "path": "/mnt/user-data/uploads/a b.txt", "virtual_path": "/mnt/user-data/uploads/a b.txt",
@@ -57,21 +81,55 @@ async fn a_file_goes_in_before_its_thread_and_comes_out_as_an_artifact() {
         "markdown_file": null, "markdown_path": null, "markdown_virtual_path": null, "markdown_artifact_url": null,
     });
     assert_eq!(body["files"][0], expected);
-    assert_eq!((&body["files"][1]["size"], &body["skipped_files"]), (&json!(300_000), &json!([])));
+    assert_eq!(
+        (&body["files"][1]["size"], &body["skipped_files"]),
+        (&json!(300_000), &json!([]))
+    );
     assert_eq!(names(&gateway, thread).await, ["a b.txt", "l.bin"]);
-    let listed = gateway.get(&format!("/api/threads/{thread}/uploads/list")).await.json()["files"][0].clone();
-    assert_eq!((&listed["extension"], listed["modified"].is_f64()), (&json!(".txt"), true));
+    let listed = gateway
+        .get(&format!("/api/threads/{thread}/uploads/list"))
+        .await
+        .json()["files"][0]
+        .clone();
+    assert_eq!(
+        (&listed["extension"], listed["modified"].is_f64()),
+        (&json!(".txt"), true)
+    );
 
-    gateway.post("/api/threads", json!({ "thread_id": thread })).await;
-    assert_eq!(gateway.get(body["files"][0]["artifact_url"].as_str().expect("a url")).await.text(), "first");
+    gateway
+        .post("/api/threads", json!({ "thread_id": thread }))
+        .await;
+    assert_eq!(
+        gateway
+            .get(body["files"][0]["artifact_url"].as_str().expect("a url"))
+            .await
+            .text(),
+        "first"
+    );
     let replaced = upload(&gateway, thread, &[("files", "a b.txt", b"second")]).await;
     assert_eq!(replaced.json()["files"][0]["size"], 6);
     assert_eq!(names(&gateway, thread).await, ["a b.txt", "l.bin"]);
     let path = format!("/api/threads/{thread}/uploads/a%20b.txt");
     let deleted = gateway.send("DELETE", &path, None).await;
-    assert_eq!((deleted.code(), deleted.json()), (200, json!({ "success": true, "message": "Deleted a b.txt" })));
+    assert_eq!(
+        (deleted.code(), deleted.json()),
+        (
+            200,
+            json!({ "success": true, "message": "Deleted a b.txt" })
+        )
+    );
     assert_eq!(gateway.send("DELETE", &path, None).await.code(), 404);
-    assert_eq!(gateway.send("DELETE", &format!("/api/threads/{thread}/uploads/%2e%2e"), None).await.code(), 400);
+    assert_eq!(
+        gateway
+            .send(
+                "DELETE",
+                &format!("/api/threads/{thread}/uploads/%2e%2e"),
+                None
+            )
+            .await
+            .code(),
+        400
+    );
     assert_eq!(names(&gateway, thread).await, ["l.bin"]);
 }
 
@@ -79,12 +137,38 @@ async fn a_file_goes_in_before_its_thread_and_comes_out_as_an_artifact() {
 async fn names_are_kept_apart_and_those_that_cannot_be_kept_are_named() {
     let gateway = Gateway::new();
     let thread = gateway.thread().await;
-    let body = upload(&gateway, &thread, &[("files", "a.txt", b"1"), ("files", "..", b"2"), ("files", "a.txt", b"3")]).await.json();
-    let names: Vec<&Value> = body["files"].as_array().expect("files").iter().map(|file| &file["filename"]).collect();
+    let body = upload(
+        &gateway,
+        &thread,
+        &[
+            ("files", "a.txt", b"1"),
+            ("files", "..", b"2"),
+            ("files", "a.txt", b"3"),
+        ],
+    )
+    .await
+    .json();
+    let names: Vec<&Value> = body["files"]
+        .as_array()
+        .expect("files")
+        .iter()
+        .map(|file| &file["filename"])
+        .collect();
     assert_eq!(names, ["a.txt", "a_1.txt"]);
-    assert_eq!((&body["files"][1]["original_filename"], &body["skipped_files"]), (&json!("a.txt"), &json!([".."])));
-    let none = upload(&gateway, &thread, &[("files", "..", b"2")]).await.json();
-    assert_eq!((&none["success"], &none["files"]), (&json!(false), &json!([])));
+    assert_eq!(
+        (
+            &body["files"][1]["original_filename"],
+            &body["skipped_files"]
+        ),
+        (&json!("a.txt"), &json!([".."]))
+    );
+    let none = upload(&gateway, &thread, &[("files", "..", b"2")])
+        .await
+        .json();
+    assert_eq!(
+        (&none["success"], &none["files"]),
+        (&json!(false), &json!([]))
+    );
 }
 
 #[tokio::test]
@@ -92,30 +176,63 @@ async fn a_request_beyond_a_limit_leaves_nothing() {
     let gateway = Gateway::new();
     let thread = gateway.thread().await;
     let many: Vec<String> = (0..11).map(|number| format!("{number}.txt")).collect();
-    let many: Vec<(&str, &str, &[u8])> = many.iter().map(|name| ("files", name.as_str(), &b"x"[..])).collect();
+    let many: Vec<(&str, &str, &[u8])> = many
+        .iter()
+        .map(|name| ("files", name.as_str(), &b"x"[..]))
+        .collect();
     let large = vec![0; 52_428_801];
     let half = vec![0; 40_000_000];
     let refused = [
         (many, "Too many files: maximum is 10"),
-        (vec![("files", "a.txt", &b"x"[..]), ("files", "large.bin", &large[..])], "File too large: large.bin"),
-        (vec![("files", "a", &half[..]), ("files", "b", &half[..]), ("files", "c", &half[..])], "Total upload size too large"),
+        (
+            vec![
+                ("files", "a.txt", &b"x"[..]),
+                ("files", "large.bin", &large[..]),
+            ],
+            "File too large: large.bin",
+        ),
+        (
+            vec![
+                ("files", "a", &half[..]),
+                ("files", "b", &half[..]),
+                ("files", "c", &half[..]),
+            ],
+            "Total upload size too large",
+        ),
     ];
     for (parts, detail) in refused {
         let answer = upload(&gateway, &thread, &parts).await;
-        assert_eq!((answer.code(), answer.json()), (413, json!({ "detail": detail })));
+        assert_eq!(
+            (answer.code(), answer.json()),
+            (413, json!({ "detail": detail }))
+        );
         assert_eq!(names(&gateway, &thread).await, [""; 0]);
     }
     let empty = upload(&gateway, &thread, &[("files", "", b"")]).await;
-    assert_eq!((empty.code(), empty.json()), (400, json!({ "detail": "No files provided" })));
+    assert_eq!(
+        (empty.code(), empty.json()),
+        (400, json!({ "detail": "No files provided" }))
+    );
     let path = format!("/api/threads/{thread}/uploads");
-    for (body, kind) in
-        [(form(&[("other", "a", b"x")]), BOUNDARY.1), (b"{}".to_vec(), "application/json"), (form(&[]), "multipart/form-data")]
-    {
-        let answer = gateway.raw("POST", &path, body, &[("content-type", kind)]).await;
-        assert_eq!((answer.code(), &answer.json()["detail"][0]["loc"]), (422, &json!(["body", "files"])), "{}", answer.text());
+    for (body, kind) in [
+        (form(&[("other", "a", b"x")]), BOUNDARY.1),
+        (b"{}".to_vec(), "application/json"),
+        (form(&[]), "multipart/form-data"),
+    ] {
+        let answer = gateway
+            .raw("POST", &path, body, &[("content-type", kind)])
+            .await;
+        assert_eq!(
+            (answer.code(), &answer.json()["detail"][0]["loc"]),
+            (422, &json!(["body", "files"])),
+            "{}",
+            answer.text()
+        );
     }
     let cut = form(&[("files", "a.txt", b"content")]);
-    let cut = gateway.raw("POST", &path, cut[..cut.len() - 12].to_vec(), &[BOUNDARY]).await;
+    let cut = gateway
+        .raw("POST", &path, cut[..cut.len() - 12].to_vec(), &[BOUNDARY])
+        .await;
     assert_eq!(cut.code(), 400);
     assert_eq!(names(&gateway, &thread).await, [""; 0]);
 }
@@ -126,13 +243,18 @@ async fn a_form_may_be_long_in_its_files_and_not_around_them() {
     let thread = gateway.thread().await;
     let path = format!("/api/threads/{thread}/uploads");
     let send = async |body: Vec<u8>| {
-        let pieces: Vec<Result<Vec<u8>, std::io::Error>> = body.chunks(64 << 10).map(|piece| Ok(piece.to_vec())).collect();
+        let pieces: Vec<Result<Vec<u8>, std::io::Error>> = body
+            .chunks(64 << 10)
+            .map(|piece| Ok(piece.to_vec()))
+            .collect();
         // As from a socket: there is never more than one to be had.
         let pieces = stream::iter(pieces).then(async |piece| {
             tokio::task::yield_now().await;
             piece
         });
-        gateway.raw("POST", &path, Body::from_stream(pieces), &[BOUNDARY]).await
+        gateway
+            .raw("POST", &path, Body::from_stream(pieces), &[BOUNDARY])
+            .await
     };
     let long = vec![b'a'; 6 << 20];
     let mut around = b"--XX\r\nx-y: ".to_vec();
@@ -142,10 +264,23 @@ async fn a_form_may_be_long_in_its_files_and_not_around_them() {
     for body in [around, before] {
         let answer = send(body).await;
         let detail = "the form cannot be read: more than 4194304 bytes of it belong to no part";
-        assert_eq!((answer.code(), answer.json()), (400, json!({ "detail": detail })));
+        assert_eq!(
+            (answer.code(), answer.json()),
+            (400, json!({ "detail": detail }))
+        );
     }
-    let answer = send(form(&[("other", "o", &long), ("files", "..", &long), ("files", "a.txt", &long)])).await.json();
-    assert_eq!((&answer["files"][0]["size"], &answer["skipped_files"]), (&json!(6 << 20), &json!([".."])), "{answer}");
+    let answer = send(form(&[
+        ("other", "o", &long),
+        ("files", "..", &long),
+        ("files", "a.txt", &long),
+    ]))
+    .await
+    .json();
+    assert_eq!(
+        (&answer["files"][0]["size"], &answer["skipped_files"]),
+        (&json!(6 << 20), &json!([".."])),
+        "{answer}"
+    );
 }
 
 /// Reads documents that hold their own Markdown. What the user writes while it reads, it writes.
@@ -156,7 +291,12 @@ pub(crate) struct Plain {
 
 #[async_trait]
 impl DocumentReader for Plain {
-    async fn markdown(&self, user: &str, _kind: DocumentKind, document: Opening<'_>) -> Result<String, Unreadable> {
+    async fn markdown(
+        &self,
+        user: &str,
+        _kind: DocumentKind,
+        document: Opening<'_>,
+    ) -> Result<String, Unreadable> {
         assert_eq!(user, DEFAULT_USER_ID);
         let mut text = String::new();
         document.await?.read_to_string(&mut text).expect("text");
@@ -164,9 +304,16 @@ impl DocumentReader for Plain {
         if let Some((home, thread, own)) = meanwhile {
             let files = home.thread(user, &ThreadId::parse(thread).expect("an id"));
             let path = VirtualPath::parse("/mnt/user-data/uploads/plan.md").expect("a path");
-            files.write_text(&path, own.to_owned(), WriteMode::Replace).await.expect("written");
+            files
+                .write_text(&path, own.to_owned(), WriteMode::Replace)
+                .await
+                .expect("written");
         }
-        if text.contains("locked") { Err(Unreadable::Document("it is locked".to_owned())) } else { Ok(text) }
+        if text.contains("locked") {
+            Err(Unreadable::Document("it is locked".to_owned()))
+        } else {
+            Ok(text)
+        }
     }
 }
 
@@ -176,14 +323,30 @@ async fn the_text_of_a_document_never_outlives_it() {
     let gateway = Gateway::with_documents(reader);
     let thread = gateway.thread().await;
     let plan = async |content: &str| {
-        let answer = upload(&gateway, &thread, &[("files", "plan.pdf", content.as_bytes())]).await.json();
+        let answer = upload(
+            &gateway,
+            &thread,
+            &[("files", "plan.pdf", content.as_bytes())],
+        )
+        .await
+        .json();
         answer["files"][0]["markdown_file"].clone()
     };
-    let text = async || gateway.get(&format!("/api/threads/{thread}/artifacts/mnt/user-data/uploads/plan.md")).await;
+    let text = async || {
+        gateway
+            .get(&format!(
+                "/api/threads/{thread}/artifacts/mnt/user-data/uploads/plan.md"
+            ))
+            .await
+    };
     assert_eq!(plan("first").await, "plan.md");
     assert!(text().await.text().ends_with("first"));
     assert_eq!(plan("second, locked").await, Value::Null);
-    assert_eq!(text().await.code(), 404, "what was made of the first says nothing of the second");
+    assert_eq!(
+        text().await.code(),
+        404,
+        "what was made of the first says nothing of the second"
+    );
     assert_eq!(plan("third").await, "plan.md");
     assert!(text().await.text().ends_with("third"));
 
@@ -191,9 +354,18 @@ async fn the_text_of_a_document_never_outlives_it() {
     let plain = Gateway::new();
     let thread = plain.thread().await;
     let path = VirtualPath::parse("/mnt/user-data/uploads/plan.md").expect("a path");
-    let files = plain.state.files.thread(DEFAULT_USER_ID, &ThreadId::parse(&*thread).expect("an id"));
-    for (there, left) in [(harness::documents::mark_of("plan.pdf"), false), ("my own".to_owned(), true)] {
-        files.write_text(&path, there.clone(), WriteMode::Replace).await.expect("written");
+    let files = plain
+        .state
+        .files
+        .thread(DEFAULT_USER_ID, &ThreadId::parse(&*thread).expect("an id"));
+    for (there, left) in [
+        (harness::documents::mark_of("plan.pdf"), false),
+        ("my own".to_owned(), true),
+    ] {
+        files
+            .write_text(&path, there.clone(), WriteMode::Replace)
+            .await
+            .expect("written");
         upload(&plain, &thread, &[("files", "plan.pdf", b"another")]).await;
         assert_eq!(files.exists(&path).await.expect("a look"), left, "{there}");
     }
@@ -205,9 +377,25 @@ async fn what_a_user_writes_while_a_document_is_read_stays() {
     let gateway = Gateway::with_documents(reader.clone());
     let thread = gateway.thread().await;
     *reader.meanwhile.lock() = Some((gateway.files.home.clone(), thread.clone(), "my own"));
-    let answer = upload(&gateway, &thread, &[("files", "plan.pdf", b"made")]).await.json();
-    assert_eq!((answer["success"].clone(), &answer["files"][0]["markdown_file"]), (json!(true), &json!("plan.pdf.md")));
-    assert_eq!(gateway.get(&format!("/api/threads/{thread}/artifacts/mnt/user-data/uploads/plan.md")).await.text(), "my own");
+    let answer = upload(&gateway, &thread, &[("files", "plan.pdf", b"made")])
+        .await
+        .json();
+    assert_eq!(
+        (
+            answer["success"].clone(),
+            &answer["files"][0]["markdown_file"]
+        ),
+        (json!(true), &json!("plan.pdf.md"))
+    );
+    assert_eq!(
+        gateway
+            .get(&format!(
+                "/api/threads/{thread}/artifacts/mnt/user-data/uploads/plan.md"
+            ))
+            .await
+            .text(),
+        "my own"
+    );
 }
 
 #[tokio::test]
@@ -216,10 +404,14 @@ async fn a_file_that_cannot_appear_keeps_the_others_from_it() {
     let thread = gateway.thread().await;
     let id = ThreadId::parse(&*thread).expect("an id");
     let files = gateway.state.files.thread(DEFAULT_USER_ID, &id);
-    let at = |name: &str| VirtualPath::parse(&format!("/mnt/user-data/uploads/{name}")).expect("a path");
+    let at =
+        |name: &str| VirtualPath::parse(&format!("/mnt/user-data/uploads/{name}")).expect("a path");
     let first = files.begin_write(&at("a")).await.expect("begun");
     let second = files.begin_write(&at("b")).await.expect("begun");
-    files.write_text(&at("b/c"), "x".to_owned(), WriteMode::Replace).await.expect("a directory takes its name");
+    files
+        .write_text(&at("b/c"), "x".to_owned(), WriteMode::Replace)
+        .await
+        .expect("a directory takes its name");
     assert!(first.settle().await.is_ok() && second.settle().await.is_err());
     assert_eq!(names(&gateway, &thread).await, [""; 0]);
 }

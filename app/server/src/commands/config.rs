@@ -10,7 +10,11 @@ use crate::cli::{ConfigCommand, FileArgs};
 use crate::config::{EXAMPLE, missing_classes, upgrade_file};
 
 /// Runs the command, writing what a person wants to know to `out`.
-pub fn run(command: &ConfigCommand, environment: &Environment, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
+pub fn run(
+    command: &ConfigCommand,
+    environment: &Environment,
+    out: &mut dyn Write,
+) -> anyhow::Result<ExitCode> {
     match command {
         ConfigCommand::Check(args) => check(args, environment, out),
         ConfigCommand::Upgrade(args) => upgrade(args, environment, out),
@@ -18,7 +22,11 @@ pub fn run(command: &ConfigCommand, environment: &Environment, out: &mut dyn Wri
     }
 }
 
-fn check(args: &FileArgs, environment: &Environment, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
+fn check(
+    args: &FileArgs,
+    environment: &Environment,
+    out: &mut dyn Write,
+) -> anyhow::Result<ExitCode> {
     match load(args.config.as_deref(), environment) {
         Ok(loaded) => {
             for warning in &loaded.warnings {
@@ -42,9 +50,16 @@ fn check(args: &FileArgs, environment: &Environment, out: &mut dyn Write) -> any
     }
 }
 
-fn upgrade(args: &FileArgs, environment: &Environment, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
+fn upgrade(
+    args: &FileArgs,
+    environment: &Environment,
+    out: &mut dyn Write,
+) -> anyhow::Result<ExitCode> {
     let Some(path) = locate(args.config.as_deref(), environment)? else {
-        writeln!(out, "no config.yaml found; `deerflow config example > config.yaml` makes one")?;
+        writeln!(
+            out,
+            "no config.yaml found; `deerflow config example > config.yaml` makes one"
+        )?;
         return Ok(ExitCode::FAILURE);
     };
     match upgrade_file(&path) {

@@ -55,11 +55,18 @@ impl Machine {
 const GOOD: &str = "config_version: 34\nmodels: [{name: s, use: scripted, model: s}]\n";
 
 fn of<'a>(findings: &'a [Finding], subject: &str) -> Vec<&'a Finding> {
-    findings.iter().filter(|finding| finding.subject == subject).collect()
+    findings
+        .iter()
+        .filter(|finding| finding.subject == subject)
+        .collect()
 }
 
 fn failures(findings: &[Finding]) -> Vec<&str> {
-    findings.iter().filter(|finding| finding.verdict == Verdict::Fail).map(|finding| finding.subject).collect()
+    findings
+        .iter()
+        .filter(|finding| finding.verdict == Verdict::Fail)
+        .map(|finding| finding.subject)
+        .collect()
 }
 
 #[tokio::test]
@@ -80,11 +87,21 @@ async fn a_port_that_a_running_deerflow_holds_is_no_failure() {
         let mut request = [0; 512];
         assert!(socket.read(&mut request).unwrap() > 0);
         let body = r#"{"status":"healthy","service":"deer-flow-gateway"}"#;
-        write!(socket, "HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{body}", body.len()).unwrap();
+        write!(
+            socket,
+            "HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{body}",
+            body.len()
+        )
+        .unwrap();
         gateway
     });
-    let patient = Probes { health_limit: Some(Duration::from_secs(60)), ..Probes::default() };
-    let findings = Machine::with(GOOD).findings(&[("GATEWAY_PORT", &port)], patient).await;
+    let patient = Probes {
+        health_limit: Some(Duration::from_secs(60)),
+        ..Probes::default()
+    };
+    let findings = Machine::with(GOOD)
+        .findings(&[("GATEWAY_PORT", &port)], patient)
+        .await;
     drop(answering.join().unwrap());
     assert_eq!(failures(&findings), [""; 0], "{findings:?}");
     assert!(of(&findings, "port")[0].found.contains("running deerflow"));
@@ -93,10 +110,16 @@ async fn a_port_that_a_running_deerflow_holds_is_no_failure() {
 #[tokio::test]
 async fn the_real_look_at_a_database_that_is_not_there_makes_nothing() {
     let machine = Machine::with(GOOD);
-    let probes = Probes { database: Some(&crate::wiring::probes::LookAtDatabase), ..Probes::default() };
+    let probes = Probes {
+        database: Some(&crate::wiring::probes::LookAtDatabase),
+        ..Probes::default()
+    };
     let findings = machine.findings(&[], probes).await;
     assert_eq!(failures(&findings), [""; 0], "{findings:?}");
-    assert!(of(&findings, "database")[0].found.contains("will be made"), "{findings:?}");
+    assert!(
+        of(&findings, "database")[0].found.contains("will be made"),
+        "{findings:?}"
+    );
     assert_eq!(fs::read_dir(machine.dir.path()).unwrap().count(), 1);
 }
 
@@ -107,10 +130,27 @@ async fn every_failure_says_how_to_mend_it() {
     let machine = Machine::with("title: {max_words: 99}\n");
     let blocked = machine.dir.path().join("config.yaml/home");
     let home = blocked.to_str().unwrap();
-    let findings = machine.findings(&[("GATEWAY_PORT", &port), ("DEER_FLOW_HOME", home)], Probes::default()).await;
-    assert_eq!(failures(&findings), ["configuration", "port", "home directory"]);
-    assert!(findings.iter().all(|finding| finding.verdict == Verdict::Ok || !finding.mend.is_empty()));
-    assert!(of(&findings, "configuration")[0].found.contains("config.yaml:1:20"), "{findings:?}");
+    let findings = machine
+        .findings(
+            &[("GATEWAY_PORT", &port), ("DEER_FLOW_HOME", home)],
+            Probes::default(),
+        )
+        .await;
+    assert_eq!(
+        failures(&findings),
+        ["configuration", "port", "home directory"]
+    );
+    assert!(
+        findings
+            .iter()
+            .all(|finding| finding.verdict == Verdict::Ok || !finding.mend.is_empty())
+    );
+    assert!(
+        of(&findings, "configuration")[0]
+            .found
+            .contains("config.yaml:1:20"),
+        "{findings:?}"
+    );
 }
 
 #[tokio::test]
@@ -127,11 +167,22 @@ async fn a_missing_key_is_a_warning_while_another_model_works() {
 
 #[tokio::test]
 async fn a_tool_that_is_not_there_is_named_and_so_is_an_idle_setting() {
-    let machine = Machine::with(&format!("{GOOD}tools: [{{name: t, group: g, use: my.tools:t}}]\nmemory: {{mode: tool}}\n"));
+    let machine = Machine::with(&format!(
+        "{GOOD}tools: [{{name: t, group: g, use: my.tools:t}}]\nmemory: {{mode: tool}}\n"
+    ));
     let findings = machine.findings(&[], Probes::default()).await;
     let tools = of(&findings, "tools");
-    assert!(tools[0].verdict == Verdict::Warn && tools[0].found.contains("`my.tools:t`, which is no tool"), "{tools:?}");
-    assert!(of(&findings, "configuration").iter().any(|finding| finding.found.contains("`memory.mode`")), "{findings:?}");
+    assert!(
+        tools[0].verdict == Verdict::Warn
+            && tools[0].found.contains("`my.tools:t`, which is no tool"),
+        "{tools:?}"
+    );
+    assert!(
+        of(&findings, "configuration")
+            .iter()
+            .any(|finding| finding.found.contains("`memory.mode`")),
+        "{findings:?}"
+    );
     assert_eq!(failures(&findings), [""; 0]);
 
     let environment = Environment::of(machine.dir.path(), [("A", "b")]);
@@ -139,7 +190,10 @@ async fn a_tool_that_is_not_there_is_named_and_so_is_an_idle_setting() {
     let check = crate::cli::ConfigCommand::Check(FileArgs::default());
     crate::commands::config::run(&check, &environment, &mut said).unwrap();
     let said = String::from_utf8(said).unwrap();
-    assert!(said.contains("warning: `tools[0].use` is `my.tools:t`") && said.contains("`memory.mode`"), "{said}");
+    assert!(
+        said.contains("warning: `tools[0].use` is `my.tools:t`") && said.contains("`memory.mode`"),
+        "{said}"
+    );
 }
 
 #[tokio::test]
@@ -147,33 +201,60 @@ async fn a_sign_in_is_looked_for_where_a_model_has_no_key() {
     let machine = Machine::with(&GOOD.replace("]", ", {name: c, use: codex, model: m}]"));
     let path = machine.dir.path().join("auth.json");
     let shown = path.to_str().unwrap();
-    let probes = Probes { provider: Some(&crate::wiring::probes::KnownProvider), ..Probes::default() };
+    let probes = Probes {
+        provider: Some(&crate::wiring::probes::KnownProvider),
+        ..Probes::default()
+    };
     let look = async || {
-        let findings = machine.findings(&[("CODEX_AUTH_PATH", shown)], probes).await;
+        let findings = machine
+            .findings(&[("CODEX_AUTH_PATH", shown)], probes)
+            .await;
         let model = of(&findings, "models")[1];
         (model.verdict, model.found.clone())
     };
     let (verdict, found) = look().await;
     assert_eq!(verdict, Verdict::Warn);
-    assert!(found.contains(shown) && found.contains("sign in with `codex login`"), "{found}");
+    assert!(
+        found.contains(shown) && found.contains("sign in with `codex login`"),
+        "{found}"
+    );
     fs::write(&path, r#"{"tokens": {"access_token": "canary"}}"#).unwrap();
-    assert_eq!(look().await, (Verdict::Ok, format!("`c` through codex, signed in by {shown}")));
+    assert_eq!(
+        look().await,
+        (
+            Verdict::Ok,
+            format!("`c` through codex, signed in by {shown}")
+        )
+    );
 }
 
 #[tokio::test]
 async fn agents_whose_programs_are_not_there_are_named() {
     let agents = "acp_agents:\n  here: {command: /bin/sh, description: d}\n  lost: {command: no-such-agent, description: d}\n";
-    let findings = Machine::with(&format!("{GOOD}{agents}")).findings(&[("PATH", "/bin")], Probes::default()).await;
-    let found: Vec<_> = of(&findings, "acp agents").iter().map(|finding| (finding.verdict, finding.found.as_str())).collect();
+    let findings = Machine::with(&format!("{GOOD}{agents}"))
+        .findings(&[("PATH", "/bin")], Probes::default())
+        .await;
+    let found: Vec<_> = of(&findings, "acp agents")
+        .iter()
+        .map(|finding| (finding.verdict, finding.found.as_str()))
+        .collect();
     assert_eq!(found[0], (Verdict::Ok, "`here` starts `/bin/sh`"));
     assert_eq!(found[1].0, Verdict::Warn);
-    assert!(found[1].1.starts_with("`lost` cannot work: its command `no-such-agent` was not found on PATH"), "{found:?}");
+    assert!(
+        found[1]
+            .1
+            .starts_with("`lost` cannot work: its command `no-such-agent` was not found on PATH"),
+        "{found:?}"
+    );
 }
 
 #[tokio::test]
 async fn no_usable_model_is_a_failure() {
     let machine = Machine::with("config_version: 34\nmodels: [{name: a, use: b, model: c}]\n");
-    let probes = Probes { provider: Some(&OnlyScripted), ..Probes::default() };
+    let probes = Probes {
+        provider: Some(&OnlyScripted),
+        ..Probes::default()
+    };
     assert_eq!(failures(&machine.findings(&[], probes).await), ["models"]);
     let machine = Machine::with("config_version: 34\n");
     assert_eq!(failures(&machine.findings(&[], probes).await), ["models"]);
@@ -182,7 +263,10 @@ async fn no_usable_model_is_a_failure() {
 #[tokio::test]
 async fn the_database_is_asked_when_somebody_can_ask_it() {
     let machine = Machine::with(GOOD);
-    let probes = Probes { database: Some(&Sick), ..Probes::default() };
+    let probes = Probes {
+        database: Some(&Sick),
+        ..Probes::default()
+    };
     let findings = machine.findings(&[], probes).await;
     assert_eq!(failures(&findings), ["database"]);
     assert_eq!(of(&findings, "database")[0].found, "connection refused");
@@ -191,7 +275,10 @@ async fn the_database_is_asked_when_somebody_can_ask_it() {
 #[tokio::test(start_paused = true)]
 async fn a_database_that_never_answers_is_given_up() {
     let machine = Machine::with(GOOD);
-    let probes = Probes { database: Some(&Silent), ..Probes::default() };
+    let probes = Probes {
+        database: Some(&Silent),
+        ..Probes::default()
+    };
     let findings = machine.findings(&[], probes).await;
     assert_eq!(of(&findings, "database")[0].found, "no answer within 10 s");
 }
@@ -199,11 +286,23 @@ async fn a_database_that_never_answers_is_given_up() {
 #[tokio::test]
 async fn an_open_door_is_a_failure_unless_it_is_named() {
     let machine = Machine::with(GOOD);
-    let open = [("GATEWAY_HOST", "0.0.0.0"), ("DEER_FLOW_AUTH_DISABLED", "1")];
-    assert_eq!(failures(&machine.findings(&open, Probes::default()).await), ["authentication"]);
-    assert_eq!(failures(&machine.findings(&open[..1], Probes::default()).await), [""; 0]);
+    let open = [
+        ("GATEWAY_HOST", "0.0.0.0"),
+        ("DEER_FLOW_AUTH_DISABLED", "1"),
+    ];
+    assert_eq!(
+        failures(&machine.findings(&open, Probes::default()).await),
+        ["authentication"]
+    );
+    assert_eq!(
+        failures(&machine.findings(&open[..1], Probes::default()).await),
+        [""; 0]
+    );
     let named = [open[0], open[1], ("DEER_FLOW_ALLOW_INSECURE_BIND", "1")];
-    assert_eq!(failures(&machine.findings(&named, Probes::default()).await), [""; 0]);
+    assert_eq!(
+        failures(&machine.findings(&named, Probes::default()).await),
+        [""; 0]
+    );
 }
 
 #[tokio::test]
@@ -211,7 +310,14 @@ async fn the_exit_code_tells_failure() {
     let machine = Machine::with("models: [\n");
     let environment = Environment::of(machine.dir.path(), [("GATEWAY_PORT", "0")]);
     let mut out = Vec::new();
-    let code = run(&FileArgs::default(), &environment, Probes::default(), &mut out).await.unwrap();
+    let code = run(
+        &FileArgs::default(),
+        &environment,
+        Probes::default(),
+        &mut out,
+    )
+    .await
+    .unwrap();
     assert_eq!(code, ExitCode::FAILURE);
     let text = String::from_utf8(out).unwrap();
     assert!(text.starts_with("FAIL  configuration: "), "{text}");
@@ -222,17 +328,34 @@ struct Redis(Result<Result<&'static str, &'static str>, &'static str>);
 
 #[async_trait]
 impl RedisProbe for Redis {
-    async fn probe(&self, _: &StreamBridgeConfig, _: &Settings) -> Result<Result<String, String>, String> {
-        self.0.map(|judged| judged.map(str::to_owned).map_err(str::to_owned)).map_err(str::to_owned)
+    async fn probe(
+        &self,
+        _: &StreamBridgeConfig,
+        _: &Settings,
+    ) -> Result<Result<String, String>, String> {
+        self.0
+            .map(|judged| judged.map(str::to_owned).map_err(str::to_owned))
+            .map_err(str::to_owned)
     }
 }
 
 #[tokio::test]
 async fn redis_is_asked_only_where_streams_go_through_it() {
-    let probes = |redis| Probes { redis: Some(redis), ..Probes::default() };
+    let probes = |redis| Probes {
+        redis: Some(redis),
+        ..Probes::default()
+    };
     let memory = Machine::with(GOOD);
-    assert!(of(&memory.findings(&[], probes(&Redis(Err("refused")))).await, "stream bridge").is_empty());
-    let machine = Machine::with(&format!("{GOOD}stream_bridge: {{type: redis, redis_url: 'redis://:hunter2@localhost'}}\n"));
+    assert!(
+        of(
+            &memory.findings(&[], probes(&Redis(Err("refused")))).await,
+            "stream bridge"
+        )
+        .is_empty()
+    );
+    let machine = Machine::with(&format!(
+        "{GOOD}stream_bridge: {{type: redis, redis_url: 'redis://:hunter2@localhost'}}\n"
+    ));
     let cases = [
         (Redis(Ok(Ok("fine"))), "production", Verdict::Ok),
         (Redis(Ok(Err("allkeys-lru"))), "development", Verdict::Warn),
@@ -240,8 +363,12 @@ async fn redis_is_asked_only_where_streams_go_through_it() {
         (Redis(Err("refused")), "development", Verdict::Warn),
     ];
     for (redis, deployment, verdict) in &cases {
-        let findings = machine.findings(&[("DEER_FLOW_ENV", deployment)], probes(redis)).await;
-        let [finding] = of(&findings, "stream bridge")[..] else { panic!("{findings:?}") };
+        let findings = machine
+            .findings(&[("DEER_FLOW_ENV", deployment)], probes(redis))
+            .await;
+        let [finding] = of(&findings, "stream bridge")[..] else {
+            panic!("{findings:?}")
+        };
         assert_eq!(finding.verdict, *verdict, "{finding}");
         assert!(!finding.to_string().contains("hunter2"));
     }
@@ -259,7 +386,11 @@ impl CommandProbe for Sandbox {
         self.0.clone()
     }
 
-    async fn containers(&self, sandbox: &SandboxConfig, _: &Environment) -> Option<Result<String, String>> {
+    async fn containers(
+        &self,
+        sandbox: &SandboxConfig,
+        _: &Environment,
+    ) -> Option<Result<String, String>> {
         (sandbox.provider == "aio").then(|| Err("the socket is not there".to_owned()))
     }
 }
@@ -267,25 +398,65 @@ impl CommandProbe for Sandbox {
 #[tokio::test]
 async fn a_sandbox_that_does_not_hold_and_one_that_is_not_wanted_are_told() {
     use harness::sandbox::command::bubblewrap::{Layer, LayerReport};
-    let report =
-        |missing: Option<&str>| ProbeReport { layers: vec![LayerReport { layer: Layer::Namespaces, missing: missing.map(str::to_owned) }] };
+    let report = |missing: Option<&str>| ProbeReport {
+        layers: vec![LayerReport {
+            layer: Layer::Namespaces,
+            missing: missing.map(str::to_owned),
+        }],
+    };
     let bash = format!("{GOOD}tools: [{{name: bash, group: bash, use: sandbox.bash}}]\n");
     let on_host = format!("{bash}sandbox: {{use: local, allow_host_bash: true}}\n");
     let contained = format!("{bash}sandbox: {{use: aio, allow_host_bash: true}}\n");
     let open = format!("{bash}sandbox: {{use: local, network: host}}\n");
     for (config, missing, verdict, words) in [
         (&bash, None, Verdict::Ok, "sandboxed: namespaces"),
-        (&bash, Some("not allowed"), Verdict::Warn, "refused, the sandbox does not hold here: namespaces: not allowed"),
+        (
+            &bash,
+            Some("not allowed"),
+            Verdict::Warn,
+            "refused, the sandbox does not hold here: namespaces: not allowed",
+        ),
         (&on_host, None, Verdict::Warn, "without a sandbox"),
-        (&open, None, Verdict::Warn, "they reach whatever this machine reaches"),
-        (&contained, None, Verdict::Warn, "there are no containers: the socket is not there"),
+        (
+            &open,
+            None,
+            Verdict::Warn,
+            "they reach whatever this machine reaches",
+        ),
+        (
+            &contained,
+            None,
+            Verdict::Warn,
+            "there are no containers: the socket is not there",
+        ),
     ] {
         let sandbox = Sandbox(report(missing));
-        let findings = Machine::with(config).findings(&[], Probes { commands: Some(&sandbox), ..Probes::default() }).await;
-        let [finding] = of(&findings, "commands")[..] else { panic!("{findings:?}") };
+        let findings = Machine::with(config)
+            .findings(
+                &[],
+                Probes {
+                    commands: Some(&sandbox),
+                    ..Probes::default()
+                },
+            )
+            .await;
+        let [finding] = of(&findings, "commands")[..] else {
+            panic!("{findings:?}")
+        };
         assert_eq!(finding.verdict, verdict);
         assert!(finding.found.contains(words), "{finding}");
     }
-    let findings = Machine::with(GOOD).findings(&[], Probes { commands: Some(&Sandbox(report(None))), ..Probes::default() }).await;
-    assert!(of(&findings, "commands").is_empty(), "no tool runs commands");
+    let findings = Machine::with(GOOD)
+        .findings(
+            &[],
+            Probes {
+                commands: Some(&Sandbox(report(None))),
+                ..Probes::default()
+            },
+        )
+        .await;
+    assert!(
+        of(&findings, "commands").is_empty(),
+        "no tool runs commands"
+    );
 }

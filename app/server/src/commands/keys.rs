@@ -11,15 +11,33 @@ use secrecy::ExposeSecret;
 use crate::cli::KeysCommand;
 
 /// Runs the command on `store`, writing what a person wants to know to `out`.
-pub async fn run(command: &KeysCommand, store: &dyn ApiKeyStore, now: DateTime<Utc>, out: &mut dyn Write) -> anyhow::Result<()> {
+pub async fn run(
+    command: &KeysCommand,
+    store: &dyn ApiKeyStore,
+    now: DateTime<Utc>,
+    out: &mut dyn Write,
+) -> anyhow::Result<()> {
     match command {
-        KeysCommand::Create { user, name, expires, admin, .. } => {
-            let expires = expires.as_deref().map(|text| read_end(text, now)).transpose()?;
+        KeysCommand::Create {
+            user,
+            name,
+            expires,
+            admin,
+            ..
+        } => {
+            let expires = expires
+                .as_deref()
+                .map(|text| read_end(text, now))
+                .transpose()?;
             let user = read_user(user)?;
             let rights = if *admin { Rights::Admin } else { Rights::User };
             let (key, secret) = issue(store, &user, rights, name.clone(), expires, now).await?;
             writeln!(out, "{}", secret.expose_secret())?;
-            writeln!(out, "This is the only time the key is shown. {}", describe(&key, now))?;
+            writeln!(
+                out,
+                "This is the only time the key is shown. {}",
+                describe(&key, now)
+            )?;
         }
         KeysCommand::List { user, .. } => {
             for key in store.list(user.as_deref()).await? {
@@ -43,9 +61,18 @@ fn describe(key: &ApiKey, now: DateTime<Utc>) -> String {
         (None, Some(end)) => format!("expires {}", iso(end)),
         (None, None) => "does not expire".to_owned(),
     };
-    let name = key.name.as_deref().map(|name| format!(" {name:?}")).unwrap_or_default();
+    let name = key
+        .name
+        .as_deref()
+        .map(|name| format!(" {name:?}"))
+        .unwrap_or_default();
     let role = if key.is_admin { ", admin" } else { "" };
-    format!("id {}{name} of user {:?}{role}, created {}, {state}", key.key_id, key.user_id, iso(key.created_at))
+    format!(
+        "id {}{name} of user {:?}{role}, created {}, {state}",
+        key.key_id,
+        key.user_id,
+        iso(key.created_at)
+    )
 }
 
 /// User ids stand in paths of files, so their alphabet is narrow.
@@ -59,16 +86,28 @@ fn read_user(text: &str) -> anyhow::Result<String> {
 
 /// `90d`, `12h`, `2027-01-31` (its first moment, in UTC), or a date-time with its offset.
 fn read_end(text: &str, now: DateTime<Utc>) -> anyhow::Result<DateTime<Utc>> {
-    let after = |number: &str, unit: fn(i64) -> Option<TimeDelta>| now.checked_add_signed(unit(number.parse().ok()?)?);
+    let after = |number: &str, unit: fn(i64) -> Option<TimeDelta>| {
+        now.checked_add_signed(unit(number.parse().ok()?)?)
+    };
     let end = match (text.strip_suffix('d'), text.strip_suffix('h')) {
         (Some(days), _) => after(days, TimeDelta::try_days),
         (_, Some(hours)) => after(hours, TimeDelta::try_hours),
         _ => None,
     };
-    let date = || text.parse::<NaiveDate>().ok().map(|date| date.and_time(chrono::NaiveTime::MIN).and_utc());
-    let moment = || DateTime::parse_from_rfc3339(text).ok().map(|moment| moment.to_utc());
+    let date = || {
+        text.parse::<NaiveDate>()
+            .ok()
+            .map(|date| date.and_time(chrono::NaiveTime::MIN).and_utc())
+    };
+    let moment = || {
+        DateTime::parse_from_rfc3339(text)
+            .ok()
+            .map(|moment| moment.to_utc())
+    };
     let end = end.or_else(date).or_else(moment);
-    end.filter(|end| *end > now).with_context(|| format!("{text:?} is no time to come: use 90d, 12h, 2027-01-31 or 2027-01-31T12:00:00Z"))
+    end.filter(|end| *end > now).with_context(|| {
+        format!("{text:?} is no time to come: use 90d, 12h, 2027-01-31 or 2027-01-31T12:00:00Z")
+    })
 }
 
 #[cfg(test)]
@@ -91,7 +130,13 @@ mod tests {
 
     fn create(user: &str, expires: Option<&str>) -> KeysCommand {
         let (name, expires) = (Some("ci".to_owned()), expires.map(str::to_owned));
-        KeysCommand::Create { user: user.to_owned(), name, expires, admin: false, file: FileArgs::default() }
+        KeysCommand::Create {
+            user: user.to_owned(),
+            name,
+            expires,
+            admin: false,
+            file: FileArgs::default(),
+        }
     }
 
     #[tokio::test]
@@ -102,9 +147,26 @@ mod tests {
         if let KeysCommand::Create { admin, .. } = &mut command {
             *admin = true;
         }
-        assert!(say(&*store, command).await.unwrap().contains("of user \"ann\", admin, created"));
-        let listed = say(&*store, KeysCommand::List { user: None, file: FileArgs::default() }).await.unwrap();
-        assert_eq!((listed.lines().count(), listed.matches(", admin").count()), (2, 1), "{listed}");
+        assert!(
+            say(&*store, command)
+                .await
+                .unwrap()
+                .contains("of user \"ann\", admin, created")
+        );
+        let listed = say(
+            &*store,
+            KeysCommand::List {
+                user: None,
+                file: FileArgs::default(),
+            },
+        )
+        .await
+        .unwrap();
+        assert_eq!(
+            (listed.lines().count(), listed.matches(", admin").count()),
+            (2, 1),
+            "{listed}"
+        );
     }
 
     #[tokio::test]
@@ -113,12 +175,24 @@ mod tests {
         let shown = say(&*store, create("ann", Some("90d"))).await.unwrap();
         let key = shown.lines().next().unwrap().to_owned();
         let found = recognize(&store, &key, now()).await.unwrap().unwrap();
-        assert_eq!((found.user_id.as_str(), found.expires_at), ("ann", Some(now() + TimeDelta::days(90))));
-        let list = |user: Option<&str>| KeysCommand::List { user: user.map(str::to_owned), file: FileArgs::default() };
+        assert_eq!(
+            (found.user_id.as_str(), found.expires_at),
+            ("ann", Some(now() + TimeDelta::days(90)))
+        );
+        let list = |user: Option<&str>| KeysCommand::List {
+            user: user.map(str::to_owned),
+            file: FileArgs::default(),
+        };
         let listed = say(&*store, list(None)).await.unwrap();
-        assert!(listed.contains(&found.key_id) && listed.contains("\"ci\"") && !listed.contains(&key), "{listed}");
+        assert!(
+            listed.contains(&found.key_id) && listed.contains("\"ci\"") && !listed.contains(&key),
+            "{listed}"
+        );
         assert_eq!(say(&*store, list(Some("bob"))).await.unwrap(), "");
-        let revoke = |key_id: &str| KeysCommand::Revoke { key_id: key_id.to_owned(), file: FileArgs::default() };
+        let revoke = |key_id: &str| KeysCommand::Revoke {
+            key_id: key_id.to_owned(),
+            file: FileArgs::default(),
+        };
         say(&*store, revoke(&found.key_id)).await.unwrap();
         assert!(say(&*store, revoke("nope")).await.is_err());
         assert_eq!(recognize(&store, &key, now()).await, Ok(None));
@@ -133,7 +207,13 @@ mod tests {
         for text in ["", "-1d", "0h", "1999-01-01", "soon", "99999999999999999d"] {
             assert!(read_end(text, now()).is_err(), "{text}");
         }
-        assert_eq!(read_end("12h", now()).unwrap(), now() + TimeDelta::hours(12));
-        assert_eq!(iso(read_end("2030-01-31", now()).unwrap()), "2030-01-31T00:00:00.000000+00:00");
+        assert_eq!(
+            read_end("12h", now()).unwrap(),
+            now() + TimeDelta::hours(12)
+        );
+        assert_eq!(
+            iso(read_end("2030-01-31", now()).unwrap()),
+            "2030-01-31T00:00:00.000000+00:00"
+        );
     }
 }

@@ -39,15 +39,41 @@ pub struct Operations<'a> {
 impl Operations<'_> {
     /// `deerflow nodes`.
     pub async fn nodes(&self, args: &NodesArgs, out: &mut dyn Write) -> anyhow::Result<()> {
-        let nodes: Vec<NodeRecord> = self.nodes.list().await?.into_iter().filter(|node| self.lives(node)).collect();
+        let nodes: Vec<NodeRecord> = self
+            .nodes
+            .list()
+            .await?
+            .into_iter()
+            .filter(|node| self.lives(node))
+            .collect();
         if args.json {
-            return Ok(write_json(&nodes.iter().map(|node| self.node_json(node)).collect(), out)?);
+            return Ok(write_json(
+                &nodes.iter().map(|node| self.node_json(node)).collect(),
+                out,
+            )?);
         }
-        let mut table = Table::new(&["NODE", "ADDRESS", "STARTED", "RENEWED", "LEASE LEFT", "RUNS"]);
+        let mut table = Table::new(&[
+            "NODE",
+            "ADDRESS",
+            "STARTED",
+            "RENEWED",
+            "LEASE LEFT",
+            "RUNS",
+        ]);
         for node in &nodes {
-            let left = node.left.map_or_else(|| "its own".to_owned(), |left| format!("{:.1} s", left.as_secs_f64()));
+            let left = node.left.map_or_else(
+                || "its own".to_owned(),
+                |left| format!("{:.1} s", left.as_secs_f64()),
+            );
             let address = node.address.clone().unwrap_or_else(|| "-".to_owned());
-            table.row([node.node.to_string(), address, iso(node.since), ago(self.now - node.renewed_at), left, node.runs.to_string()]);
+            table.row([
+                node.node.to_string(),
+                address,
+                iso(node.since),
+                ago(self.now - node.renewed_at),
+                left,
+                node.runs.to_string(),
+            ]);
         }
         Ok(table.write(out)?)
     }
@@ -69,26 +95,58 @@ impl Operations<'_> {
 
     /// `deerflow runs`.
     pub async fn runs(&self, args: &RunsArgs, out: &mut dyn Write) -> anyhow::Result<()> {
-        if let Some(RunsCommand::Cancel { run_id, rollback, .. }) = &args.command {
-            let action = if *rollback { CancelAction::Rollback } else { CancelAction::Interrupt };
+        if let Some(RunsCommand::Cancel {
+            run_id, rollback, ..
+        }) = &args.command
+        {
+            let action = if *rollback {
+                CancelAction::Rollback
+            } else {
+                CancelAction::Interrupt
+            };
             return self.cancel(run_id, action, out).await;
         }
         let statuses = match args.state {
             Some(state) if !args.stuck => state.statuses(),
             _ => UNFINISHED.to_vec(),
         };
-        let most = if args.stuck { LOOKED_THROUGH } else { args.limit };
+        let most = if args.stuck {
+            LOOKED_THROUGH
+        } else {
+            args.limit
+        };
         let idle = TimeDelta::seconds(i64::from(args.idle));
-        let found = self.runs.runs(&statuses, most).await?.into_iter().map(|mut run| {
-            run.owner_lives &= self.in_use;
-            let why = run.stuck_because(self.now, idle);
-            (run, why)
-        });
-        let found: Vec<_> = found.filter(|(_, why)| !args.stuck || why.is_some()).take(args.limit).collect();
+        let found = self
+            .runs
+            .runs(&statuses, most)
+            .await?
+            .into_iter()
+            .map(|mut run| {
+                run.owner_lives &= self.in_use;
+                let why = run.stuck_because(self.now, idle);
+                (run, why)
+            });
+        let found: Vec<_> = found
+            .filter(|(_, why)| !args.stuck || why.is_some())
+            .take(args.limit)
+            .collect();
         if args.json {
-            return Ok(write_json(&found.iter().map(|(run, why)| run_json(run, *why)).collect(), out)?);
+            return Ok(write_json(
+                &found.iter().map(|(run, why)| run_json(run, *why)).collect(),
+                out,
+            )?);
         }
-        let mut table = Table::new(&["RUN", "THREAD", "USER", "STATE", "ATTEMPT", "OWNER", "CREATED", "LAST WRITE", "REMARK"]);
+        let mut table = Table::new(&[
+            "RUN",
+            "THREAD",
+            "USER",
+            "STATE",
+            "ATTEMPT",
+            "OWNER",
+            "CREATED",
+            "LAST WRITE",
+            "REMARK",
+        ]);
         for (run, why) in &found {
             let or_dash = |text: &Option<String>| text.clone().unwrap_or_else(|| "-".to_owned());
             let told = if run.told_to_stop { "told to stop" } else { "" };
@@ -107,8 +165,15 @@ impl Operations<'_> {
         Ok(table.write(out)?)
     }
 
-    async fn cancel(&self, run_id: &str, action: CancelAction, out: &mut dyn Write) -> anyhow::Result<()> {
-        let Ok(run) = RunId::parse(run_id) else { bail!("{run_id:?} is no id of a run") };
+    async fn cancel(
+        &self,
+        run_id: &str,
+        action: CancelAction,
+        out: &mut dyn Write,
+    ) -> anyhow::Result<()> {
+        let Ok(run) = RunId::parse(run_id) else {
+            bail!("{run_id:?} is no id of a run")
+        };
         let Some(run) = self.cancels.request_cancel(&run, action, self.now).await? else {
             bail!("there is no run {run}; `deerflow runs` shows all that are not over");
         };
@@ -124,9 +189,15 @@ impl Operations<'_> {
     }
 
     /// `deerflow webhooks`.
-    pub async fn webhooks(&self, command: &WebhooksCommand, out: &mut dyn Write) -> anyhow::Result<()> {
+    pub async fn webhooks(
+        &self,
+        command: &WebhooksCommand,
+        out: &mut dyn Write,
+    ) -> anyhow::Result<()> {
         match command {
-            WebhooksCommand::List { dead, limit, json, .. } => self.letters(*dead, *limit, *json, out).await,
+            WebhooksCommand::List {
+                dead, limit, json, ..
+            } => self.letters(*dead, *limit, *json, out).await,
             WebhooksCommand::Resend { run_ids, .. } => {
                 for run_id in run_ids {
                     let known = match RunId::parse(run_id.as_str()) {
@@ -134,9 +205,15 @@ impl Operations<'_> {
                         Err(_) => false,
                     };
                     if !known {
-                        bail!("no call of run {run_id} is left; `deerflow webhooks list` shows all");
+                        bail!(
+                            "no call of run {run_id} is left; `deerflow webhooks list` shows all"
+                        );
                     }
-                    let when = if self.in_use { "at once" } else { "when a server starts" };
+                    let when = if self.in_use {
+                        "at once"
+                    } else {
+                        "when a server starts"
+                    };
                     writeln!(out, "the call of run {run_id} is sent again {when}")?;
                 }
                 Ok(())
@@ -144,7 +221,13 @@ impl Operations<'_> {
         }
     }
 
-    async fn letters(&self, dead: bool, limit: usize, as_json: bool, out: &mut dyn Write) -> anyhow::Result<()> {
+    async fn letters(
+        &self,
+        dead: bool,
+        limit: usize,
+        as_json: bool,
+        out: &mut dyn Write,
+    ) -> anyhow::Result<()> {
         let letters = self.outbox.letters(dead, limit).await?;
         if as_json {
             return Ok(write_json(&letters.iter().map(letter_json).collect(), out)?);
@@ -157,7 +240,14 @@ impl Operations<'_> {
                 (None, None) => "dead".to_owned(),
             };
             let error = letter.last_error.clone().unwrap_or_default();
-            table.row([letter.run_id.to_string(), address(&letter.url), iso(letter.ended_at), letter.tries.to_string(), next, error]);
+            table.row([
+                letter.run_id.to_string(),
+                address(&letter.url),
+                iso(letter.ended_at),
+                letter.tries.to_string(),
+                next,
+                error,
+            ]);
         }
         Ok(table.write(out)?)
     }

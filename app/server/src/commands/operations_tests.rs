@@ -1,7 +1,9 @@
 //! What operators see and do, beside a database that a server holds and without one.
 
 use chrono::TimeDelta;
-use deerflow_stores::{Database, DatabaseConfig, SqlNodeStore, SqlOperationsStore, SqlRunStore, SqlWebhookOutbox};
+use deerflow_stores::{
+    Database, DatabaseConfig, SqlNodeStore, SqlOperationsStore, SqlRunStore, SqlWebhookOutbox,
+};
 use harness::runtime::runs::store::{NewRun, RunCommit, RunCommitStore, RunEnd, WebhookCall};
 use harness::runtime::tasks::Tasks;
 use harness::testkit::{at, commit_of, end_in, new_run, node, run};
@@ -21,27 +23,51 @@ impl Installation {
     async fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
         let config = DatabaseConfig::Sqlite(directory.path().to_owned());
-        assert!(Database::beside_a_server(&config).await.is_err(), "there is nothing yet");
+        assert!(
+            Database::beside_a_server(&config).await.is_err(),
+            "there is nothing yet"
+        );
         let tasks = Tasks::new();
         let server = Database::open(&config, &tasks).await.unwrap();
         let beside = Database::beside_a_server(&config).await.unwrap();
-        Self { directory, tasks, server, beside }
+        Self {
+            directory,
+            tasks,
+            server,
+            beside,
+        }
     }
 
-    async fn say(&self, what: impl AsyncFnOnce(&Operations<'_>, &mut Vec<u8>) -> anyhow::Result<()>) -> anyhow::Result<String> {
+    async fn say(
+        &self,
+        what: impl AsyncFnOnce(&Operations<'_>, &mut Vec<u8>) -> anyhow::Result<()>,
+    ) -> anyhow::Result<String> {
         let db = &self.beside;
-        let (nodes, runs) = (SqlNodeStore::new(db.clone()), SqlOperationsStore::new(db.clone()));
+        let (nodes, runs) = (
+            SqlNodeStore::new(db.clone()),
+            SqlOperationsStore::new(db.clone()),
+        );
         let (cancels, outbox) = (SqlRunStore::new(db.clone()), SqlWebhookOutbox::new(db));
-        let in_use = Database::probe(&DatabaseConfig::Sqlite(self.directory.path().to_owned())).await.unwrap().in_use;
-        let operations =
-            Operations { nodes: &nodes, runs: &runs, cancels: &cancels, outbox: &outbox, in_use, now: at(0) + TimeDelta::hours(1) };
+        let in_use = Database::probe(&DatabaseConfig::Sqlite(self.directory.path().to_owned()))
+            .await
+            .unwrap()
+            .in_use;
+        let operations = Operations {
+            nodes: &nodes,
+            runs: &runs,
+            cancels: &cancels,
+            outbox: &outbox,
+            in_use,
+            now: at(0) + TimeDelta::hours(1),
+        };
         let mut out = Vec::new();
         what(&operations, &mut out).await?;
         Ok(String::from_utf8(out).unwrap())
     }
 
     async fn runs(&self, args: RunsArgs) -> anyhow::Result<String> {
-        self.say(async |operations, out| operations.runs(&args, out).await).await
+        self.say(async |operations, out| operations.runs(&args, out).await)
+            .await
     }
 
     async fn json(&self, args: RunsArgs) -> Value {
@@ -49,40 +75,114 @@ impl Installation {
     }
 
     async fn webhooks(&self, command: WebhooksCommand) -> anyhow::Result<String> {
-        self.say(async |operations, out| operations.webhooks(&command, out).await).await
+        self.say(async |operations, out| operations.webhooks(&command, out).await)
+            .await
     }
 }
 
 fn all() -> RunsArgs {
-    RunsArgs { limit: 50, idle: 600, ..RunsArgs::default() }
+    RunsArgs {
+        limit: 50,
+        idle: 600,
+        ..RunsArgs::default()
+    }
 }
 
 #[tokio::test]
 async fn nodes_and_runs_are_listed_beside_a_server() {
     let place = Installation::new().await;
     let nodes = SqlNodeStore::new(place.server.clone()).found_at("here 127.0.0.1:1".to_owned());
-    nodes.register(&node("n1"), std::time::Duration::from_secs(10)).await.unwrap();
+    nodes
+        .register(&node("n1"), std::time::Duration::from_secs(10))
+        .await
+        .unwrap();
     let runs = SqlRunStore::new(place.server.clone());
     runs.admit(new_run("r1", "t1")).await.unwrap();
-    runs.admit(NewRun { owner: node("gone"), created_at: at(1), at: at(1), ..new_run("r2", "t2") }).await.unwrap();
-    let listed = place.say(async |operations, out| operations.nodes(&NodesArgs::default(), out).await).await.unwrap();
-    assert!(listed.starts_with("NODE") && listed.contains("n1    here 127.0.0.1:1") && listed.lines().count() == 2, "{listed}");
+    runs.admit(NewRun {
+        owner: node("gone"),
+        created_at: at(1),
+        at: at(1),
+        ..new_run("r2", "t2")
+    })
+    .await
+    .unwrap();
+    let listed = place
+        .say(async |operations, out| operations.nodes(&NodesArgs::default(), out).await)
+        .await
+        .unwrap();
+    assert!(
+        listed.starts_with("NODE")
+            && listed.contains("n1    here 127.0.0.1:1")
+            && listed.lines().count() == 2,
+        "{listed}"
+    );
     let text = place.runs(all()).await.unwrap();
-    assert!(text.contains("r1") && text.contains("r2") && text.contains("its process is gone"), "{text}");
+    assert!(
+        text.contains("r1") && text.contains("r2") && text.contains("its process is gone"),
+        "{text}"
+    );
     let found = place.json(all()).await;
-    let ids: Vec<_> =
-        found.as_array().unwrap().iter().map(|run| (run["run_id"].as_str().unwrap(), run["state"].as_str().unwrap())).collect();
+    let ids: Vec<_> = found
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|run| {
+            (
+                run["run_id"].as_str().unwrap(),
+                run["state"].as_str().unwrap(),
+            )
+        })
+        .collect();
     assert_eq!(ids, [("r2", "starting"), ("r1", "starting")]);
-    let stuck = place.json(RunsArgs { stuck: true, idle: 99_999, ..all() }).await;
-    assert_eq!((stuck.as_array().unwrap().len(), &stuck[0]["run_id"]), (1, &json!("r2")));
+    let stuck = place
+        .json(RunsArgs {
+            stuck: true,
+            idle: 99_999,
+            ..all()
+        })
+        .await;
+    assert_eq!(
+        (stuck.as_array().unwrap().len(), &stuck[0]["run_id"]),
+        (1, &json!("r2"))
+    );
     // A server that is gone works on nothing, whatever its row says.
     place.tasks.shut_down().await;
-    let Installation { directory, tasks, server, beside } = place;
+    let Installation {
+        directory,
+        tasks,
+        server,
+        beside,
+    } = place;
     drop((nodes, runs, server));
     let server = beside.clone();
-    let place = Installation { directory, tasks, server, beside };
-    assert_eq!(place.json(RunsArgs { stuck: true, idle: 99_999, ..all() }).await.as_array().unwrap().len(), 2);
-    assert_eq!(place.say(async |operations, out| operations.nodes(&NodesArgs::default(), out).await).await.unwrap().lines().count(), 1);
+    let place = Installation {
+        directory,
+        tasks,
+        server,
+        beside,
+    };
+    assert_eq!(
+        place
+            .json(RunsArgs {
+                stuck: true,
+                idle: 99_999,
+                ..all()
+            })
+            .await
+            .as_array()
+            .unwrap()
+            .len(),
+        2
+    );
+    assert_eq!(
+        place
+            .say(async |operations, out| operations.nodes(&NodesArgs::default(), out).await)
+            .await
+            .unwrap()
+            .lines()
+            .count(),
+        1
+    );
 }
 
 #[tokio::test]
@@ -91,40 +191,110 @@ async fn a_run_is_told_to_stop() {
     let runs = SqlRunStore::new(place.server.clone());
     let made = runs.admit(new_run("r1", "t1")).await.unwrap().run;
     let cancel = |id: &str| RunsArgs {
-        command: Some(RunsCommand::Cancel { run_id: id.to_owned(), rollback: false, file: FileArgs::default() }),
+        command: Some(RunsCommand::Cancel {
+            run_id: id.to_owned(),
+            rollback: false,
+            file: FileArgs::default(),
+        }),
         ..all()
     };
-    assert!(place.runs(cancel("r1")).await.unwrap().contains("told to stop"));
+    assert!(
+        place
+            .runs(cancel("r1"))
+            .await
+            .unwrap()
+            .contains("told to stop")
+    );
     assert_eq!(place.json(all()).await[0]["told_to_stop"], true);
     for unknown in ["r9", "no id", ""] {
         assert!(place.runs(cancel(unknown)).await.is_err(), "{unknown}");
     }
-    runs.commit(RunCommit { end: Some(end_in(RunStatus::Error)), ..commit_of(&made) }).await.unwrap();
-    assert!(place.runs(cancel("r1")).await.unwrap_err().to_string().contains("over already"));
-    let failed = place.json(RunsArgs { state: Some(crate::cli::RunState::Error), ..all() }).await;
+    runs.commit(RunCommit {
+        end: Some(end_in(RunStatus::Error)),
+        ..commit_of(&made)
+    })
+    .await
+    .unwrap();
+    assert!(
+        place
+            .runs(cancel("r1"))
+            .await
+            .unwrap_err()
+            .to_string()
+            .contains("over already")
+    );
+    let failed = place
+        .json(RunsArgs {
+            state: Some(crate::cli::RunState::Error),
+            ..all()
+        })
+        .await;
     assert_eq!(failed[0]["run_id"], "r1");
 }
 
 #[tokio::test]
 async fn dead_letters_are_listed_and_sent_again() {
     let place = Installation::new().await;
-    let (runs, outbox) = (SqlRunStore::new(place.server.clone()), SqlWebhookOutbox::new(&place.server));
+    let (runs, outbox) = (
+        SqlRunStore::new(place.server.clone()),
+        SqlWebhookOutbox::new(&place.server),
+    );
     for id in ["r1", "r2"] {
-        let made = runs.admit(new_run(id, &format!("t-{id}"))).await.unwrap().run;
-        let call = WebhookCall { url: "http://h.test/x?token=canary".to_owned(), started_at: at(0), values: None, error: None };
-        let end = RunEnd { webhook: Some(call), ..end_in(RunStatus::Error) };
-        runs.commit(RunCommit { end: Some(end), ..commit_of(&made) }).await.unwrap();
+        let made = runs
+            .admit(new_run(id, &format!("t-{id}")))
+            .await
+            .unwrap()
+            .run;
+        let call = WebhookCall {
+            url: "http://h.test/x?token=canary".to_owned(),
+            started_at: at(0),
+            values: None,
+            error: None,
+        };
+        let end = RunEnd {
+            webhook: Some(call),
+            ..end_in(RunStatus::Error)
+        };
+        runs.commit(RunCommit {
+            end: Some(end),
+            ..commit_of(&made)
+        })
+        .await
+        .unwrap();
     }
-    outbox.failed(&[run("r1")], "the receiver\nanswered 500", None, at(9)).await.unwrap();
-    let list = |dead, json| WebhooksCommand::List { dead, limit: 50, json, file: FileArgs::default() };
+    outbox
+        .failed(&[run("r1")], "the receiver\nanswered 500", None, at(9))
+        .await
+        .unwrap();
+    let list = |dead, json| WebhooksCommand::List {
+        dead,
+        limit: 50,
+        json,
+        file: FileArgs::default(),
+    };
     let dead = place.webhooks(list(true, false)).await.unwrap();
-    assert!(dead.contains("http://h.test/x ") && dead.contains("the receiver answered 500") && dead.lines().count() == 2, "{dead}");
-    let every: Value = serde_json::from_str(&place.webhooks(list(false, true)).await.unwrap()).unwrap();
+    assert!(
+        dead.contains("http://h.test/x ")
+            && dead.contains("the receiver answered 500")
+            && dead.lines().count() == 2,
+        "{dead}"
+    );
+    let every: Value =
+        serde_json::from_str(&place.webhooks(list(false, true)).await.unwrap()).unwrap();
     assert_eq!(every.as_array().unwrap().len(), 2);
     assert!(!every.to_string().contains("canary") && !dead.contains("canary"));
-    let resend = |id: &str| WebhooksCommand::Resend { run_ids: vec![id.to_owned()], file: FileArgs::default() };
+    let resend = |id: &str| WebhooksCommand::Resend {
+        run_ids: vec![id.to_owned()],
+        file: FileArgs::default(),
+    };
     assert!(place.webhooks(resend("r9")).await.is_err());
-    assert!(place.webhooks(resend("r1")).await.unwrap().contains("sent again at once"));
+    assert!(
+        place
+            .webhooks(resend("r1"))
+            .await
+            .unwrap()
+            .contains("sent again at once")
+    );
     let now = at(0) + TimeDelta::hours(1);
     assert_eq!(outbox.due(now, now, 9).await.unwrap().len(), 2);
 }

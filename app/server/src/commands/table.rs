@@ -13,23 +13,50 @@ pub(super) struct Table {
 
 impl Table {
     pub(super) fn new(headings: &[&'static str]) -> Self {
-        Self { headings: headings.to_vec(), rows: Vec::new() }
+        Self {
+            headings: headings.to_vec(),
+            rows: Vec::new(),
+        }
     }
 
     pub(super) fn row<const N: usize>(&mut self, values: [String; N]) {
         // A value of a client must not move the cursor or begin a line.
-        self.rows.push(values.map(|value| value.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()).to_vec());
+        self.rows.push(
+            values
+                .map(|value| {
+                    value
+                        .chars()
+                        .map(|c| if c.is_control() { ' ' } else { c })
+                        .collect()
+                })
+                .to_vec(),
+        );
     }
 
     pub(super) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         let width = |column: usize| {
-            let values = self.rows.iter().filter_map(|row| row.get(column)).map(|value| value.chars().count());
-            values.chain([self.headings[column].chars().count()]).max().unwrap_or_default()
+            let values = self
+                .rows
+                .iter()
+                .filter_map(|row| row.get(column))
+                .map(|value| value.chars().count());
+            values
+                .chain([self.headings[column].chars().count()])
+                .max()
+                .unwrap_or_default()
         };
         let widths: Vec<usize> = (0..self.headings.len()).map(width).collect();
-        let headings = self.headings.iter().map(|heading| (*heading).to_owned()).collect();
+        let headings = self
+            .headings
+            .iter()
+            .map(|heading| (*heading).to_owned())
+            .collect();
         for row in std::iter::once(&headings).chain(&self.rows) {
-            let cells: Vec<String> = row.iter().zip(&widths).map(|(value, width)| format!("{value:<width$}")).collect();
+            let cells: Vec<String> = row
+                .iter()
+                .zip(&widths)
+                .map(|(value, width)| format!("{value:<width$}"))
+                .collect();
             writeln!(out, "{}", cells.join("  ").trim_end())?;
         }
         Ok(())

@@ -29,31 +29,78 @@ fn is_tool(entry: &ToolConfig) -> bool {
 pub fn missing_classes(config: &AppConfig) -> Vec<MissingClass> {
     let mut missing = Vec::new();
     let mut add = |section, key: &str, named: &str, what: &str| {
-        missing.push(MissingClass { section, found: format!("`{key}` is `{named}`, which {what}") });
+        missing.push(MissingClass {
+            section,
+            found: format!("`{key}` is `{named}`, which {what}"),
+        });
     };
     for (at, model) in config.models.iter().enumerate() {
         if ProviderKind::parse(&model.provider).is_err() {
-            let what = format!("is no provider of this build: the model `{}` cannot be used", model.name);
-            add("models", &format!("models[{at}].use"), &model.provider, &what);
+            let what = format!(
+                "is no provider of this build: the model `{}` cannot be used",
+                model.name
+            );
+            add(
+                "models",
+                &format!("models[{at}].use"),
+                &model.provider,
+                &what,
+            );
         }
     }
-    for (at, tool) in config.tools.iter().enumerate().filter(|(_, tool)| !is_tool(tool)) {
+    for (at, tool) in config
+        .tools
+        .iter()
+        .enumerate()
+        .filter(|(_, tool)| !is_tool(tool))
+    {
         let what = format!("is no tool of this build: `{}` is left out", tool.name);
-        add("tools", &format!("tools[{at}].use"), &tool.implementation, &what);
+        add(
+            "tools",
+            &format!("tools[{at}].use"),
+            &tool.implementation,
+            &what,
+        );
     }
     let sandbox = config.sandbox.provider.as_str();
-    if !matches!(class(sandbox), "local" | "aio" | "LocalSandboxProvider" | "AioSandboxProvider") {
-        add("sandbox", "sandbox.use", sandbox, "is no sandbox of this build: commands run as with `local`");
+    if !matches!(
+        class(sandbox),
+        "local" | "aio" | "LocalSandboxProvider" | "AioSandboxProvider"
+    ) {
+        add(
+            "sandbox",
+            "sandbox.use",
+            sandbox,
+            "is no sandbox of this build: commands run as with `local`",
+        );
     }
     let manager = config.memory.manager_class.as_str();
-    if config.memory.enabled && !["deermem", "noop"].iter().any(|known| manager.to_lowercase().contains(known)) {
-        add("memory", "memory.manager_class", manager, "is no memory of this build: nothing is remembered");
+    if config.memory.enabled
+        && !["deermem", "noop"]
+            .iter()
+            .any(|known| manager.to_lowercase().contains(known))
+    {
+        add(
+            "memory",
+            "memory.manager_class",
+            manager,
+            "is no memory of this build: nothing is remembered",
+        );
     }
     if let (true, Some(provider)) = (config.guardrails.enabled, &config.guardrails.provider)
         && let Some(fault) = policy_fault(provider)
     {
-        let follows = if config.guardrails.fail_closed { "every call of a tool is denied" } else { "every call of a tool is allowed" };
-        add("guardrails", "guardrails.provider.use", &provider.kind, &format!("cannot decide: {fault}; {follows}"));
+        let follows = if config.guardrails.fail_closed {
+            "every call of a tool is denied"
+        } else {
+            "every call of a tool is allowed"
+        };
+        add(
+            "guardrails",
+            "guardrails.provider.use",
+            &provider.kind,
+            &format!("cannot decide: {fault}; {follows}"),
+        );
     }
     missing
 }
@@ -66,23 +113,44 @@ mod tests {
 
     fn found(config: Value) -> Vec<String> {
         let config: AppConfig = serde_json::from_value(config).unwrap();
-        missing_classes(&config).into_iter().map(|missing| missing.found).collect()
+        missing_classes(&config)
+            .into_iter()
+            .map(|missing| missing.found)
+            .collect()
     }
 
     #[test]
     fn every_class_that_is_missing_is_named() {
         let tool = |path: &str| json!({"tools": [{"name": "t", "group": "g", "use": path}]});
         for (config, key) in [
-            (tool("my.tools:search_tool"), "`tools[0].use` is `my.tools:search_tool`"),
+            (
+                tool("my.tools:search_tool"),
+                "`tools[0].use` is `my.tools:search_tool`",
+            ),
             (tool("sandbox.rm"), "`tools[0].use` is `sandbox.rm`"),
             (tool("tavily.web_crawl"), "`tools[0].use`"),
-            (json!({"models": [{"name": "m", "use": "my.models:Chat", "model": "x"}]}), "`models[0].use` is `my.models:Chat`"),
-            (json!({"sandbox": {"use": "my.sandbox:MySandboxProvider"}}), "`sandbox.use`"),
-            (json!({"memory": {"manager_class": "mem0"}}), "`memory.manager_class` is `mem0`"),
-            (json!({"guardrails": {"enabled": true, "provider": {"use": "my.rules:Oap"}}}), "`guardrails.provider.use` is `my.rules:Oap`"),
+            (
+                json!({"models": [{"name": "m", "use": "my.models:Chat", "model": "x"}]}),
+                "`models[0].use` is `my.models:Chat`",
+            ),
+            (
+                json!({"sandbox": {"use": "my.sandbox:MySandboxProvider"}}),
+                "`sandbox.use`",
+            ),
+            (
+                json!({"memory": {"manager_class": "mem0"}}),
+                "`memory.manager_class` is `mem0`",
+            ),
+            (
+                json!({"guardrails": {"enabled": true, "provider": {"use": "my.rules:Oap"}}}),
+                "`guardrails.provider.use` is `my.rules:Oap`",
+            ),
         ] {
             let found = found(config.clone());
-            assert!(found.len() == 1 && found[0].starts_with(key), "{config}: {found:?}");
+            assert!(
+                found.len() == 1 && found[0].starts_with(key),
+                "{config}: {found:?}"
+            );
         }
     }
 
@@ -99,7 +167,11 @@ mod tests {
         .into();
         let rules = json!({"enabled": true, "provider": {"use": "rules", "config": {"file": "rules.yaml"}}});
         let models = json!([{"name": "m", "use": "langchain_openai:ChatOpenAI", "model": "x"}]);
-        for sandbox in ["local", "deerflow.sandbox.local:LocalSandboxProvider", "deerflow.community.aio_sandbox:AioSandboxProvider"] {
+        for sandbox in [
+            "local",
+            "deerflow.sandbox.local:LocalSandboxProvider",
+            "deerflow.community.aio_sandbox:AioSandboxProvider",
+        ] {
             let config = json!({"tools": tools, "models": models, "guardrails": rules, "sandbox": {"use": sandbox}});
             assert_eq!(found(config), [""; 0], "{sandbox}");
         }

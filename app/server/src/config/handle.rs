@@ -67,7 +67,9 @@ pub enum Reload {
 
 impl std::fmt::Debug for ConfigHandle {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ConfigHandle").field("path", &self.inner.path).finish_non_exhaustive()
+        f.debug_struct("ConfigHandle")
+            .field("path", &self.inner.path)
+            .finish_non_exhaustive()
     }
 }
 
@@ -86,7 +88,10 @@ impl ConfigHandle {
                 path: loaded.path,
                 environment,
                 current,
-                state: Mutex::new(State { seen: loaded.text_digest, fingerprints: loaded.fingerprints }),
+                state: Mutex::new(State {
+                    seen: loaded.text_digest,
+                    fingerprints: loaded.fingerprints,
+                }),
             }),
         }
     }
@@ -116,7 +121,11 @@ impl ConfigHandle {
         let Some(path) = &self.inner.path else {
             return Reload::Unchanged;
         };
-        let mut state = self.inner.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self
+            .inner
+            .state
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
 
         let text = read_text(path);
         let seen = match &text {
@@ -142,8 +151,10 @@ impl ConfigHandle {
         if loaded.fingerprints == state.fingerprints {
             return Reload::Unchanged;
         }
-        let awaiting_restart: Vec<&'static str> =
-            STARTUP_ONLY.into_iter().filter(|section| loaded.fingerprints.get(*section) != state.fingerprints.get(*section)).collect();
+        let awaiting_restart: Vec<&'static str> = STARTUP_ONLY
+            .into_iter()
+            .filter(|section| loaded.fingerprints.get(*section) != state.fingerprints.get(*section))
+            .collect();
         for section in &awaiting_restart {
             match state.fingerprints.get(*section) {
                 Some(&running) => loaded.fingerprints.insert((*section).to_owned(), running),
@@ -157,7 +168,10 @@ impl ConfigHandle {
         if awaiting_restart.is_empty() {
             tracing::info!("configuration reloaded");
         } else {
-            tracing::warn!(sections = awaiting_restart.join(", "), "configuration reloaded, these sections take effect after a restart");
+            tracing::warn!(
+                sections = awaiting_restart.join(", "),
+                "configuration reloaded, these sections take effect after a restart"
+            );
         }
         Reload::Replaced { awaiting_restart }
     }

@@ -22,7 +22,10 @@ impl Edited {
         fs::write(&path, text).unwrap();
         let environment = Environment::of(dir.path(), [("KEY", "value")]);
         let loaded = load_file(&path, &environment).unwrap();
-        Self { handle: ConfigHandle::new(loaded, environment), dir }
+        Self {
+            handle: ConfigHandle::new(loaded, environment),
+            dir,
+        }
     }
 
     fn write(&self, text: &str) {
@@ -40,7 +43,10 @@ fn a_good_edit_is_taken_and_running_work_keeps_its_own() {
     let running = edited.handle.current();
     let seen = edited.handle.subscribe();
     edited.write("title: {max_words: 8}\n");
-    assert!(matches!(edited.handle.reload_now(), Reload::Replaced { .. }));
+    assert!(matches!(
+        edited.handle.reload_now(),
+        Reload::Replaced { .. }
+    ));
     assert_eq!(edited.words(), 8);
     assert_eq!(running.title.max_words, 5);
     assert_eq!(seen.borrow().title.max_words, 8);
@@ -50,12 +56,25 @@ fn a_good_edit_is_taken_and_running_work_keeps_its_own() {
 #[test]
 fn a_broken_edit_keeps_the_last_good_one_and_is_judged_once() {
     let edited = Edited::starting_with("title: {max_words: 5}\n");
-    for broken in
-        ["title: {max_words: 99}\n", "title: [\n", "title: {max_words: $UNSET}\n", "- list\n", "", " \n", "# all gone\n", "null\n"]
-    {
+    for broken in [
+        "title: {max_words: 99}\n",
+        "title: [\n",
+        "title: {max_words: $UNSET}\n",
+        "- list\n",
+        "",
+        " \n",
+        "# all gone\n",
+        "null\n",
+    ] {
         edited.write(broken);
-        assert!(matches!(edited.handle.reload_now(), Reload::Refused(_)), "{broken}");
-        assert!(matches!(edited.handle.reload_now(), Reload::Unchanged), "{broken}");
+        assert!(
+            matches!(edited.handle.reload_now(), Reload::Refused(_)),
+            "{broken}"
+        );
+        assert!(
+            matches!(edited.handle.reload_now(), Reload::Unchanged),
+            "{broken}"
+        );
         assert_eq!(edited.words(), 5);
     }
     edited.write("title: {max_words: 6}\n");
@@ -124,7 +143,10 @@ async fn the_watcher_takes_an_edit_and_stops_when_told() {
         let draft = edited.dir.path().join("draft");
         fs::write(&draft, "title: {max_words: 9}\n").unwrap();
         fs::rename(&draft, edited.dir.path().join("config.yaml")).unwrap();
-        tokio::time::timeout(Duration::from_secs(30), seen.changed()).await.unwrap().unwrap();
+        tokio::time::timeout(Duration::from_secs(30), seen.changed())
+            .await
+            .unwrap()
+            .unwrap();
         shutdown.cancel();
     };
     tokio::join!(watch(edited.handle.clone(), shutdown.clone()), editing);

@@ -117,7 +117,10 @@ impl Settings {
         let deployment = deployment(environment);
         let production = deployment == Deployment::Production;
         Ok(Self {
-            host: environment.filled("GATEWAY_HOST").unwrap_or(DEFAULT_HOST).to_owned(),
+            host: environment
+                .filled("GATEWAY_HOST")
+                .unwrap_or(DEFAULT_HOST)
+                .to_owned(),
             port: port(environment)?,
             home,
             project_root,
@@ -151,7 +154,9 @@ impl Settings {
             (true, false) => Ok(Exposure::Loopback),
             (false, false) => Ok(Exposure::WithKey),
             (false, true) if self.allow_insecure_bind => Ok(Exposure::Anywhere),
-            (false, true) => Err(SettingsError::OpenToEverybody { host: self.host.clone() }),
+            (false, true) => Err(SettingsError::OpenToEverybody {
+                host: self.host.clone(),
+            }),
         }
     }
 
@@ -185,7 +190,11 @@ fn port(environment: &Environment) -> Result<u16, SettingsError> {
     }
 }
 
-fn switch(environment: &Environment, variable: &'static str, default: bool) -> Result<bool, SettingsError> {
+fn switch(
+    environment: &Environment,
+    variable: &'static str,
+    default: bool,
+) -> Result<bool, SettingsError> {
     match environment.filled(variable) {
         None => Ok(default),
         Some(word) => parse_switch(word).ok_or_else(|| SettingsError::Variable {
@@ -197,11 +206,19 @@ fn switch(environment: &Environment, variable: &'static str, default: bool) -> R
 }
 
 fn list(text: &str) -> Vec<String> {
-    text.split(',').map(|item| item.trim().trim_end_matches('/')).filter(|item| !item.is_empty()).map(str::to_owned).collect()
+    text.split(',')
+        .map(|item| item.trim().trim_end_matches('/'))
+        .filter(|item| !item.is_empty())
+        .map(str::to_owned)
+        .collect()
 }
 
 fn deployment(environment: &Environment) -> Deployment {
-    let word = environment.filled("DEER_FLOW_ENV").or_else(|| environment.filled("ENVIRONMENT")).unwrap_or_default().to_ascii_lowercase();
+    let word = environment
+        .filled("DEER_FLOW_ENV")
+        .or_else(|| environment.filled("ENVIRONMENT"))
+        .unwrap_or_default()
+        .to_ascii_lowercase();
     match word.as_str() {
         "prod" | "production" => Deployment::Production,
         _ => Deployment::Development,

@@ -37,8 +37,13 @@ fn values_are_read_from_the_variables_deerflow_uses() {
 
 #[test]
 fn wrong_words_are_refused_by_variable() {
-    let error = settings(&[("GATEWAY_PORT", "80000")]).unwrap_err().to_string();
-    assert_eq!(error, "environment variable GATEWAY_PORT is \"80000\", allowed: a port from 0 to 65535");
+    let error = settings(&[("GATEWAY_PORT", "80000")])
+        .unwrap_err()
+        .to_string();
+    assert_eq!(
+        error,
+        "environment variable GATEWAY_PORT is \"80000\", allowed: a port from 0 to 65535"
+    );
     assert!(settings(&[("DEER_FLOW_AUTH_DISABLED", "maybe")]).is_err());
     assert!(settings(&[("DEER_FLOW_PROJECT_ROOT", "/does/not/exist")]).is_err());
 }
@@ -47,29 +52,71 @@ fn wrong_words_are_refused_by_variable() {
 fn production_ignores_the_switch_that_turns_authentication_off() {
     for name in ["DEER_FLOW_ENV", "ENVIRONMENT"] {
         for word in ["prod", "Production"] {
-            assert!(!settings(&[("DEER_FLOW_AUTH_DISABLED", "1"), (name, word)]).unwrap().auth_disabled);
+            assert!(
+                !settings(&[("DEER_FLOW_AUTH_DISABLED", "1"), (name, word)])
+                    .unwrap()
+                    .auth_disabled
+            );
         }
     }
-    let development_wins = [("DEER_FLOW_AUTH_DISABLED", "1"), ("DEER_FLOW_ENV", "dev"), ("ENVIRONMENT", "prod")];
+    let development_wins = [
+        ("DEER_FLOW_AUTH_DISABLED", "1"),
+        ("DEER_FLOW_ENV", "dev"),
+        ("ENVIRONMENT", "prod"),
+    ];
     assert!(settings(&development_wins).unwrap().auth_disabled);
 }
 
 #[test]
 fn other_machines_need_a_key_unless_two_switches_let_everybody_in() {
-    for host in ["0.0.0.0", "::", "192.168.1.5", "example.test", "::ffff:10.0.0.1"] {
-        let error = settings(&[("GATEWAY_HOST", host), ("DEER_FLOW_AUTH_DISABLED", "1")]).unwrap().exposure().unwrap_err().to_string();
-        assert!(error.contains(host) && error.contains("DEER_FLOW_ALLOW_INSECURE_BIND=1"), "{error}");
-        let both = [("GATEWAY_HOST", host), ("DEER_FLOW_AUTH_DISABLED", "1"), ("DEER_FLOW_ALLOW_INSECURE_BIND", "1")];
+    for host in [
+        "0.0.0.0",
+        "::",
+        "192.168.1.5",
+        "example.test",
+        "::ffff:10.0.0.1",
+    ] {
+        let error = settings(&[("GATEWAY_HOST", host), ("DEER_FLOW_AUTH_DISABLED", "1")])
+            .unwrap()
+            .exposure()
+            .unwrap_err()
+            .to_string();
+        assert!(
+            error.contains(host) && error.contains("DEER_FLOW_ALLOW_INSECURE_BIND=1"),
+            "{error}"
+        );
+        let both = [
+            ("GATEWAY_HOST", host),
+            ("DEER_FLOW_AUTH_DISABLED", "1"),
+            ("DEER_FLOW_ALLOW_INSECURE_BIND", "1"),
+        ];
         let open = settings(&both).unwrap();
-        assert_eq!((open.exposure().unwrap(), open.key_rule()), (Exposure::Anywhere, KeyRule::Off));
+        assert_eq!(
+            (open.exposure().unwrap(), open.key_rule()),
+            (Exposure::Anywhere, KeyRule::Off)
+        );
         for named in [&both[..1], &[both[0], both[2]]] {
             let closed = settings(named).unwrap();
-            assert_eq!((closed.exposure().unwrap(), closed.key_rule()), (Exposure::WithKey, KeyRule::Required));
+            assert_eq!(
+                (closed.exposure().unwrap(), closed.key_rule()),
+                (Exposure::WithKey, KeyRule::Required)
+            );
         }
     }
-    for host in ["127.0.0.1", "127.8.8.8", "::1", "[::1]", "localhost", "::ffff:127.0.0.1"] {
+    for host in [
+        "127.0.0.1",
+        "127.8.8.8",
+        "::1",
+        "[::1]",
+        "localhost",
+        "::ffff:127.0.0.1",
+    ] {
         let near = settings(&[("GATEWAY_HOST", host)]).unwrap();
-        assert_eq!((near.exposure().unwrap(), near.key_rule()), (Exposure::Loopback, KeyRule::Optional), "{host}");
+        assert_eq!(
+            (near.exposure().unwrap(), near.key_rule()),
+            (Exposure::Loopback, KeyRule::Optional),
+            "{host}"
+        );
     }
 }
 
@@ -77,9 +124,15 @@ fn other_machines_need_a_key_unless_two_switches_let_everybody_in() {
 fn the_default_database_lives_at_home_and_another_in_the_project() {
     let settings = settings(&[("DEER_FLOW_HOME", "/home-dir")]).unwrap();
     let mut database = DatabaseConfig::default();
-    assert_eq!(settings.sqlite_dir(&database), PathBuf::from("/home-dir/data"));
+    assert_eq!(
+        settings.sqlite_dir(&database),
+        PathBuf::from("/home-dir/data")
+    );
     database.sqlite_dir = PathBuf::from("db");
-    assert_eq!(settings.sqlite_dir(&database), PathBuf::from("/work-dir/db"));
+    assert_eq!(
+        settings.sqlite_dir(&database),
+        PathBuf::from("/work-dir/db")
+    );
     database.sqlite_dir = PathBuf::from("/elsewhere");
     assert_eq!(settings.sqlite_dir(&database), PathBuf::from("/elsewhere"));
 }

@@ -47,7 +47,9 @@ pub enum UpgradeError {
     #[error("`config_version` is not a whole number")]
     Version,
     /// The file was written for a newer build.
-    #[error("the file has version {0}, newer than the {CURRENT_CONFIG_VERSION} that this build knows")]
+    #[error(
+        "the file has version {0}, newer than the {CURRENT_CONFIG_VERSION} that this build knows"
+    )]
     Newer(u64),
     /// Editing would have changed something that was there.
     #[error("the file is written in a way that cannot be edited safely; add the new keys by hand")]
@@ -64,14 +66,20 @@ pub enum UpgradeError {
 
 /// Upgrades the file at `path` after copying it to `<path>.bak`. `Ok(None)` when there is nothing to do.
 pub fn upgrade_file(path: &Path) -> Result<Option<Upgrade>, UpgradeError> {
-    let io = |source| UpgradeError::Io { path: path.to_owned(), source };
+    let io = |source| UpgradeError::Io {
+        path: path.to_owned(),
+        source,
+    };
     let path = fs::canonicalize(path).map_err(io)?;
     let text = fs::read_to_string(&path).map_err(io)?;
     let Some(mut upgrade) = upgrade_text(&text)? else {
         return Ok(None);
     };
     upgrade.backup = beside(&path, "", ".bak");
-    fs::copy(&path, &upgrade.backup).map_err(|source| UpgradeError::Io { path: upgrade.backup.clone(), source })?;
+    fs::copy(&path, &upgrade.backup).map_err(|source| UpgradeError::Io {
+        path: upgrade.backup.clone(),
+        source,
+    })?;
     replace_file(&path, &upgrade.text).map_err(io)?;
     Ok(Some(upgrade))
 }
@@ -103,7 +111,11 @@ fn upgrade_text(text: &str) -> Result<Option<Upgrade>, UpgradeError> {
     }
     Ok(Some(Upgrade {
         from,
-        renamed: changes.renamed.iter().map(|path| harness::config::dotted(path)).collect(),
+        renamed: changes
+            .renamed
+            .iter()
+            .map(|path| harness::config::dotted(path))
+            .collect(),
         added: changes.added,
         text: edited,
         backup: PathBuf::new(),
@@ -117,7 +129,10 @@ struct Changes {
 }
 
 fn version(root: &Node) -> Result<u64, UpgradeError> {
-    match root.entry("config_version").map(|entry| entry.value.to_json()) {
+    match root
+        .entry("config_version")
+        .map(|entry| entry.value.to_json())
+    {
         None | Some(Value::Null) => Ok(0),
         Some(Value::String(text)) => text.trim().parse().map_err(|_| UpgradeError::Version),
         Some(value) => value.as_u64().ok_or(UpgradeError::Version),
@@ -136,7 +151,10 @@ fn rename_package(root: &Node, text: String, changes: &mut Changes) -> String {
         let Some(line) = lines.get_mut(line.saturating_sub(1)) else {
             continue;
         };
-        let start = line.char_indices().nth(column.saturating_sub(1)).map_or(line.len(), |(start, _)| start);
+        let start = line
+            .char_indices()
+            .nth(column.saturating_sub(1))
+            .map_or(line.len(), |(start, _)| start);
         if let Some(at) = line[start..].find("src.") {
             line.replace_range(start + at..start + at + "src.".len(), "deerflow.");
             changes.renamed.push(path);
@@ -145,7 +163,11 @@ fn rename_package(root: &Node, text: String, changes: &mut Changes) -> String {
     lines.join("\n")
 }
 
-fn collect_old_paths(node: &Node, path: &mut Vec<String>, found: &mut Vec<(Vec<String>, usize, usize)>) {
+fn collect_old_paths(
+    node: &Node,
+    path: &mut Vec<String>,
+    found: &mut Vec<(Vec<String>, usize, usize)>,
+) {
     match &node.content {
         Content::Text { text, .. } if text.starts_with("src.") && text.contains(':') => {
             let (line, column) = (node.place.line as usize, node.place.column as usize);
@@ -179,7 +201,10 @@ fn add_keys(text: String, from: u64, changes: &mut Changes) -> Result<String, Up
         root.set("config_version", CURRENT_CONFIG_VERSION as i64);
     }
     let example = YamlFile::from_str(EXAMPLE).map_err(|_| UpgradeError::Unsafe)?;
-    if let Some(example) = example.document().and_then(|document| document.as_mapping()) {
+    if let Some(example) = example
+        .document()
+        .and_then(|document| document.as_mapping())
+    {
         for section in names(&example) {
             let pair = (example.get_mapping(&section), root.get_mapping(&section));
             if let (Some(example), Some(target)) = pair {
@@ -198,7 +223,9 @@ fn complete(target: &Mapping, example: &Mapping, at: &str, changes: &mut Changes
         let path = format!("{at}.{key}");
         match (target.contains_key(&key), example.get(&key)) {
             (true, _) => {
-                if let (Some(target), Some(example)) = (target.get_mapping(&key), example.get_mapping(&key)) {
+                if let (Some(target), Some(example)) =
+                    (target.get_mapping(&key), example.get_mapping(&key))
+                {
                     complete(&target, &example, &path, changes);
                 }
             }
@@ -212,7 +239,10 @@ fn complete(target: &Mapping, example: &Mapping, at: &str, changes: &mut Changes
 }
 
 fn names(mapping: &Mapping) -> Vec<String> {
-    mapping.keys().filter_map(|key| key.as_scalar().map(|scalar| scalar.as_string())).collect()
+    mapping
+        .keys()
+        .filter_map(|key| key.as_scalar().map(|scalar| scalar.as_string()))
+        .collect()
 }
 
 /// Appends the sections that are not there, each with its comment from the example.
@@ -245,8 +275,11 @@ fn with_version_on_top(text: &str) -> String {
         Some(rest) => ("\u{feff}", rest),
         None => ("", text),
     };
-    let start =
-        rest.find("\n---\n").map(|at| at + "\n---\n".len()).or_else(|| rest.starts_with("---\n").then_some("---\n".len())).unwrap_or(0);
+    let start = rest
+        .find("\n---\n")
+        .map(|at| at + "\n---\n".len())
+        .or_else(|| rest.starts_with("---\n").then_some("---\n".len()))
+        .unwrap_or(0);
     let (head, tail) = rest.split_at(start);
     format!("{mark}{head}{version}{tail}")
 }
@@ -261,27 +294,40 @@ fn section_of(paragraph: &str) -> Option<&str> {
 }
 
 /// Whether every value of `before` is in `after`, but for the version and what was renamed.
-fn keeps_values(before: &Node, after: &Node, path: &mut Vec<String>, renamed: &[Vec<String>]) -> bool {
+fn keeps_values(
+    before: &Node,
+    after: &Node,
+    path: &mut Vec<String>,
+    renamed: &[Vec<String>],
+) -> bool {
     if path.len() == 1 && path[0] == "config_version" {
         return true;
     }
     match (&before.content, &after.content) {
         (Content::Map(old), Content::Map(_)) => old.iter().all(|entry| {
             path.push(entry.key.clone());
-            let kept = after.entry(&entry.key).is_some_and(|new| keeps_values(&entry.value, &new.value, path, renamed));
+            let kept = after
+                .entry(&entry.key)
+                .is_some_and(|new| keeps_values(&entry.value, &new.value, path, renamed));
             path.pop();
             kept
         }),
         (Content::List(old), Content::List(new)) => {
             old.len() == new.len()
-                && old.iter().zip(new).enumerate().all(|(position, (old, new))| {
-                    path.push(position.to_string());
-                    let kept = keeps_values(old, new, path, renamed);
-                    path.pop();
-                    kept
-                })
+                && old
+                    .iter()
+                    .zip(new)
+                    .enumerate()
+                    .all(|(position, (old, new))| {
+                        path.push(position.to_string());
+                        let kept = keeps_values(old, new, path, renamed);
+                        path.pop();
+                        kept
+                    })
         }
-        (Content::Text { text: old, .. }, Content::Text { text: new, .. }) if renamed.contains(path) => {
+        (Content::Text { text: old, .. }, Content::Text { text: new, .. })
+            if renamed.contains(path) =>
+        {
             old.strip_prefix("src.") == new.strip_prefix("deerflow.")
         }
         _ => before.to_json() == after.to_json(),
@@ -291,7 +337,10 @@ fn keeps_values(before: &Node, after: &Node, path: &mut Vec<String>, renamed: &[
 /// Whether every comment line of `before` is in `after`, in the same order.
 fn keeps_lines(before: &str, after: &str) -> bool {
     let mut remaining = after.lines();
-    before.lines().filter(|line| line.trim_start().starts_with('#')).all(|line| remaining.any(|candidate| candidate.trim() == line.trim()))
+    before
+        .lines()
+        .filter(|line| line.trim_start().starts_with('#'))
+        .all(|line| remaining.any(|candidate| candidate.trim() == line.trim()))
 }
 
 fn beside(path: &Path, prefix: &str, suffix: &str) -> PathBuf {

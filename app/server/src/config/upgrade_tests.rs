@@ -57,19 +57,39 @@ fn upgraded(text: &str) -> Upgrade {
 fn a_hostile_file_keeps_everything_and_gains_what_is_new() {
     let upgrade = upgraded(HOSTILE);
     assert_eq!(upgrade.from, 1);
-    assert_eq!(upgrade.renamed, ["models[0].use", "models[1].use", "sandbox.use"]);
+    assert_eq!(
+        upgrade.renamed,
+        ["models[0].use", "models[1].use", "sandbox.use"]
+    );
 
     for line in HOSTILE.lines() {
         let expected = match line {
-            _ if line.starts_with("config_version") => "config_version: 34  # do not forget".to_owned(),
+            _ if line.starts_with("config_version") => {
+                "config_version: 34  # do not forget".to_owned()
+            }
             _ if line.contains("use: ") => line.replacen("src.", "deerflow.", 1),
             _ if line.starts_with("summarization") || line.starts_with("suggestions") => continue,
             _ => line.to_owned(),
         };
-        assert!(upgrade.text.lines().any(|new| new == expected), "{expected}\n---\n{}", upgrade.text);
+        assert!(
+            upgrade.text.lines().any(|new| new == expected),
+            "{expected}\n---\n{}",
+            upgrade.text
+        );
     }
-    for key in ["title.max_words", "sandbox.bash_command_timeout", "summarization.keep", "suggestions.enabled", "runs", "database"] {
-        assert!(upgrade.added.contains(&key.to_owned()), "{key}: {:?}", upgrade.added);
+    for key in [
+        "title.max_words",
+        "sandbox.bash_command_timeout",
+        "summarization.keep",
+        "suggestions.enabled",
+        "runs",
+        "database",
+    ] {
+        assert!(
+            upgrade.added.contains(&key.to_owned()),
+            "{key}: {:?}",
+            upgrade.added
+        );
     }
     for key in ["models", "tools", "tool_groups", "memory", "title.enabled"] {
         assert!(!upgrade.added.contains(&key.to_owned()), "{key}");
@@ -78,13 +98,23 @@ fn a_hostile_file_keeps_everything_and_gains_what_is_new() {
 
 #[test]
 fn an_upgrade_changes_no_decision() {
-    for text in [HOSTILE, "title: {max_words: 9}\n", "", "# nothing\n", "---\ntitle:\n  max_words: 3\n"] {
+    for text in [
+        HOSTILE,
+        "title: {max_words: 9}\n",
+        "",
+        "# nothing\n",
+        "---\ntitle:\n  max_words: 3\n",
+    ] {
         let config = |text: &str| {
             let environment = Environment::of("/", [("DEEPSEEK_API_KEY", "k")]);
-            let text = text.replace("src.models", "deerflow.models").replace("src.sandbox", "deerflow.sandbox");
+            let text = text
+                .replace("src.models", "deerflow.models")
+                .replace("src.sandbox", "deerflow.sandbox");
             let text = text.replace("    api_key:", "    model: m\n    api_key:");
             // A file that holds nothing is refused; an upgrade makes of it what an empty map is.
-            let is_empty = text.lines().all(|line| line.is_empty() || line.starts_with('#'));
+            let is_empty = text
+                .lines()
+                .all(|line| line.is_empty() || line.starts_with('#'));
             let text = if is_empty { "{}\n".to_owned() } else { text };
             let loaded = parse(&text, Path::new("config.yaml"), &environment).unwrap();
             let mut config = loaded.config;
@@ -116,7 +146,9 @@ fn the_upgraded_file_warns_no_more_than_before() {
 fn every_section_of_the_example_is_one_paragraph() {
     let example = Node::parse(EXAMPLE).unwrap();
     for entry in example.entries() {
-        let paragraphs = EXAMPLE.split("\n\n").filter(|text| section_of(text) == Some(&entry.key));
+        let paragraphs = EXAMPLE
+            .split("\n\n")
+            .filter(|text| section_of(text) == Some(&entry.key));
         assert_eq!(paragraphs.count(), 1, "{}", entry.key);
     }
 }
@@ -130,18 +162,35 @@ fn class_paths_of_newer_files_are_left_alone() {
 
 #[test]
 fn what_cannot_be_edited_safely_is_refused() {
-    assert!(matches!(upgrade_text("title: [\n"), Err(UpgradeError::Syntax(_))));
-    assert!(matches!(upgrade_text("config_version: x\n"), Err(UpgradeError::Version)));
-    assert!(matches!(upgrade_text("config_version: 99\n"), Err(UpgradeError::Newer(99))));
-    assert!(matches!(upgrade_text("{title: {max_words: 3}}\n"), Err(UpgradeError::Unsafe)));
+    assert!(matches!(
+        upgrade_text("title: [\n"),
+        Err(UpgradeError::Syntax(_))
+    ));
+    assert!(matches!(
+        upgrade_text("config_version: x\n"),
+        Err(UpgradeError::Version)
+    ));
+    assert!(matches!(
+        upgrade_text("config_version: 99\n"),
+        Err(UpgradeError::Newer(99))
+    ));
+    assert!(matches!(
+        upgrade_text("{title: {max_words: 3}}\n"),
+        Err(UpgradeError::Unsafe)
+    ));
     assert!(upgrade_text("title: {}\n...\n").map_or(true, |done| done.is_some()));
 }
 
 #[test]
 fn aliases_and_merge_keys_survive() {
-    let text = "base: &base\n  max_words: 3\ntitle:\n  <<: *base\n  enabled: true\nuploads: *base\n";
+    let text =
+        "base: &base\n  max_words: 3\ntitle:\n  <<: *base\n  enabled: true\nuploads: *base\n";
     let upgrade = upgraded(text);
-    assert!(upgrade.text.starts_with("config_version: 34\n"), "{}", upgrade.text);
+    assert!(
+        upgrade.text.starts_with("config_version: 34\n"),
+        "{}",
+        upgrade.text
+    );
     assert!(upgrade.text.contains(text), "{}", upgrade.text);
 }
 
@@ -165,7 +214,10 @@ fn the_file_is_backed_up_and_keeps_its_permissions() {
     assert_eq!(fs::read_to_string(&upgrade.backup).unwrap(), HOSTILE);
     assert!(upgrade.backup.ends_with("config.yaml.bak"));
     assert_eq!(fs::read_to_string(&path).unwrap(), upgrade.text);
-    assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+    assert_eq!(
+        fs::metadata(&path).unwrap().permissions().mode() & 0o777,
+        0o600
+    );
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 2);
 
     assert!(upgrade_file(&path).unwrap().is_none());
@@ -181,21 +233,42 @@ fn a_link_stays_a_link() {
     fs::write(&target, "title: {}\n").unwrap();
     std::os::unix::fs::symlink(&target, &link).unwrap();
     upgrade_file(&link).unwrap().unwrap();
-    assert!(fs::symlink_metadata(&link).unwrap().file_type().is_symlink());
-    assert!(fs::read_to_string(&target).unwrap().contains("config_version: 34"));
+    assert!(
+        fs::symlink_metadata(&link)
+            .unwrap()
+            .file_type()
+            .is_symlink()
+    );
+    assert!(
+        fs::read_to_string(&target)
+            .unwrap()
+            .contains("config_version: 34")
+    );
 }
 
 #[test]
 fn mutilated_files_are_upgraded_whole_or_refused() {
     let lines: Vec<&str> = HOSTILE.lines().collect();
     let without_a_line = (0..lines.len()).map(|gone| {
-        let kept: Vec<&str> = lines.iter().enumerate().filter(|(at, _)| *at != gone).map(|(_, line)| *line).collect();
+        let kept: Vec<&str> = lines
+            .iter()
+            .enumerate()
+            .filter(|(at, _)| *at != gone)
+            .map(|(_, line)| *line)
+            .collect();
         kept.join("\n")
     });
-    let cut = HOSTILE.char_indices().step_by(23).map(|(end, _)| HOSTILE[..end].to_owned());
+    let cut = HOSTILE
+        .char_indices()
+        .step_by(23)
+        .map(|(end, _)| HOSTILE[..end].to_owned());
     for text in without_a_line.chain(cut) {
         if let Ok(Some(upgrade)) = upgrade_text(&text) {
-            assert!(upgrade_text(&upgrade.text).unwrap().is_none(), "{text}\n--- became ---\n{}", upgrade.text);
+            assert!(
+                upgrade_text(&upgrade.text).unwrap().is_none(),
+                "{text}\n--- became ---\n{}",
+                upgrade.text
+            );
         }
     }
 }

@@ -72,7 +72,11 @@ mod tests {
     #[test]
     fn looking_at_the_file_is_no_reason_to_look_again() {
         let told = |kind| may_be_a_change(&Ok(Event::new(kind)));
-        for looked in [AccessKind::Open(AccessMode::Any), AccessKind::Read, AccessKind::Close(AccessMode::Read)] {
+        for looked in [
+            AccessKind::Open(AccessMode::Any),
+            AccessKind::Read,
+            AccessKind::Close(AccessMode::Read),
+        ] {
             assert!(!told(EventKind::Access(looked)), "{looked:?}");
         }
         for changed in [
@@ -83,6 +87,8 @@ mod tests {
         ] {
             assert!(told(changed), "{changed:?}");
         }
-        assert!(may_be_a_change(&Err(notify::Error::generic("events were lost"))));
+        assert!(may_be_a_change(&Err(notify::Error::generic(
+            "events were lost"
+        ))));
     }
 }

@@ -54,7 +54,10 @@ impl Question {
             return Err("`message` is empty".to_owned());
         }
         if args.message.len() > LONGEST_MESSAGE {
-            return Err(format!("`message` has {} bytes, {LONGEST_MESSAGE} are the most", args.message.len()));
+            return Err(format!(
+                "`message` has {} bytes, {LONGEST_MESSAGE} are the most",
+                args.message.len()
+            ));
         }
         let mut options = ChatOptions::default();
         options.model_name = args.model;
@@ -62,7 +65,11 @@ impl Question {
         options.thinking_enabled = args.thinking.unwrap_or(options.thinking_enabled);
         options.plan_mode = args.plan.unwrap_or(options.plan_mode);
         options.subagent_enabled = args.subagents.unwrap_or(options.subagent_enabled);
-        Ok(Self { message: args.message, thread: args.thread_id.map(thread).transpose()?, options })
+        Ok(Self {
+            message: args.message,
+            thread: args.thread_id.map(thread).transpose()?,
+            options,
+        })
     }
 }
 
@@ -87,15 +94,20 @@ impl Wanted {
     /// Reads arguments; says in words what is wrong with them.
     pub(super) fn read(arguments: Option<JsonObject>) -> Result<Self, String> {
         let args: ReadArtifactArgs = read(arguments)?;
-        Ok(Self { thread: thread(args.thread_id)?, path: args.path })
+        Ok(Self {
+            thread: thread(args.thread_id)?,
+            path: args.path,
+        })
     }
 }
 
 fn read<T: DeserializeOwned>(arguments: Option<JsonObject>) -> Result<T, String> {
     let arguments = Value::Object(arguments.unwrap_or_default());
-    serde_path_to_error::deserialize(arguments).map_err(|error| match error.path().to_string().as_str() {
-        "." => format!("the arguments cannot be used: {}", error.inner()),
-        field => format!("`{field}` cannot be used: {}", error.inner()),
+    serde_path_to_error::deserialize(arguments).map_err(|error| {
+        match error.path().to_string().as_str() {
+            "." => format!("the arguments cannot be used: {}", error.inner()),
+            field => format!("`{field}` cannot be used: {}", error.inner()),
+        }
     })
 }
 
@@ -116,13 +128,32 @@ mod tests {
     #[test]
     fn what_is_left_out_is_as_the_client_asks_by_itself() {
         let asked = question(json!({ "message": "hi", "thread_id": null })).unwrap();
-        assert_eq!(asked, Question { message: "hi".to_owned(), thread: None, options: ChatOptions::default() });
-        let all =
-            json!({ "message": "hi", "thread_id": "t-1", "model": "m", "agent": "a", "thinking": false, "plan": true, "subagents": true });
+        assert_eq!(
+            asked,
+            Question {
+                message: "hi".to_owned(),
+                thread: None,
+                options: ChatOptions::default()
+            }
+        );
+        let all = json!({ "message": "hi", "thread_id": "t-1", "model": "m", "agent": "a", "thinking": false, "plan": true, "subagents": true });
         let asked = question(all).unwrap();
         assert_eq!(asked.thread, Some(ThreadId::parse("t-1").unwrap()));
-        assert_eq!((asked.options.model_name.as_deref(), asked.options.agent_name.as_deref()), (Some("m"), Some("a")));
-        assert_eq!((asked.options.thinking_enabled, asked.options.plan_mode, asked.options.subagent_enabled), (false, true, true));
+        assert_eq!(
+            (
+                asked.options.model_name.as_deref(),
+                asked.options.agent_name.as_deref()
+            ),
+            (Some("m"), Some("a"))
+        );
+        assert_eq!(
+            (
+                asked.options.thinking_enabled,
+                asked.options.plan_mode,
+                asked.options.subagent_enabled
+            ),
+            (false, true, true)
+        );
     }
 
     #[test]
@@ -131,8 +162,14 @@ mod tests {
             (json!({}), "message"),
             (json!({ "message": 5 }), "`message`"),
             (json!({ "message": " \n" }), "`message` is empty"),
-            (json!({ "message": "x".repeat(LONGEST_MESSAGE + 1) }), "the most"),
-            (json!({ "message": "x", "thread_id": "../../etc" }), "`thread_id`"),
+            (
+                json!({ "message": "x".repeat(LONGEST_MESSAGE + 1) }),
+                "the most",
+            ),
+            (
+                json!({ "message": "x", "thread_id": "../../etc" }),
+                "`thread_id`",
+            ),
             (json!({ "message": "x", "thread_id": ["a"] }), "`thread_id`"),
             (json!({ "message": "x", "plan": "yes" }), "`plan`"),
             (json!({ "message": "x", "temperature": 1 }), "temperature"),
@@ -141,6 +178,10 @@ mod tests {
             assert!(problem.contains(named), "{named}: {problem}");
         }
         assert!(Question::read(None).unwrap_err().contains("message"));
-        assert!(Wanted::read(json!({ "thread_id": "t" }).as_object().cloned()).unwrap_err().contains("path"));
+        assert!(
+            Wanted::read(json!({ "thread_id": "t" }).as_object().cloned())
+                .unwrap_err()
+                .contains("path")
+        );
     }
 }

@@ -46,9 +46,18 @@ mod tests {
         let text = shown(&path, "grün".into());
         assert_eq!(text.content[0].as_text().unwrap().text, "grün");
         let picture = shown(&path, b"GIF89a...".to_vec());
-        assert_eq!(picture.content[0].as_image().unwrap().mime_type, "image/gif");
+        assert_eq!(
+            picture.content[0].as_image().unwrap().mime_type,
+            "image/gif"
+        );
         let other = shown(&path, vec![0xff, 0]);
         assert_eq!(other.is_error, Some(true));
-        assert!(other.content[0].as_text().unwrap().text.contains("has 2 bytes"));
+        assert!(
+            other.content[0]
+                .as_text()
+                .unwrap()
+                .text
+                .contains("has 2 bytes")
+        );
     }
 }

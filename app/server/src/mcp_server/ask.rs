@@ -40,26 +40,48 @@ pub(super) struct Asking<L> {
 
 impl<L: Listener> Asking<L> {
     /// For this listener, until the token says that nobody waits any more.
-    pub(super) fn new(client: Client, listener: L, person: Option<Person>, stop: CancellationToken) -> Self {
+    pub(super) fn new(
+        client: Client,
+        listener: L,
+        person: Option<Person>,
+        stop: CancellationToken,
+    ) -> Self {
         let mut looks = interval(PACE);
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        Self { client, person, stop, listener, news: News::new(Instant::now()), looks }
+        Self {
+            client,
+            person,
+            stop,
+            listener,
+            news: News::new(Instant::now()),
+            looks,
+        }
     }
 
     /// Asks, and gives what came of it: an error's result where nothing did. A run that is told to stop is over when this returns.
     pub(super) async fn ask(mut self, question: Question, thread: ThreadId) -> CallToolResult {
-        self.follow(question, &thread).await.map_or_else(failure, Answer::into_result)
+        self.follow(question, &thread)
+            .await
+            .map_or_else(failure, Answer::into_result)
     }
 
     /// Follows the runs to the end of the last: one for the question, and one more for each answer of a person.
-    async fn follow(&mut self, Question { message, options, .. }: Question, thread: &ThreadId) -> Result<Answer, String> {
+    async fn follow(
+        &mut self,
+        Question {
+            message, options, ..
+        }: Question,
+        thread: &ThreadId,
+    ) -> Result<Answer, String> {
         let mut outcome = Outcome::default();
         let mut begun = self.client.stream_with(message, thread, &options).await;
         loop {
             let mut conversation = begun.map_err(|error| refusal(&error, thread))?;
             self.listen(&mut conversation, &mut outcome).await?;
             if outcome.is_cancelled {
-                return Err(format!("The run was stopped before it was done. What was said stays in thread {thread}."));
+                return Err(format!(
+                    "The run was stopped before it was done. What was said stays in thread {thread}."
+                ));
             }
             let Some(answers) = self.answers(&outcome.open, thread).await? else {
                 return Ok(outcome.answer(thread, &conversation.run_id, &options));
@@ -69,8 +91,16 @@ impl<L: Listener> Asking<L> {
     }
 
     /// Takes in what a run tells until it is over.
-    async fn listen(&mut self, conversation: &mut Conversation, outcome: &mut Outcome) -> Result<(), String> {
-        let (thread, run, stop) = (conversation.thread_id.clone(), conversation.run_id.clone(), self.stop.clone());
+    async fn listen(
+        &mut self,
+        conversation: &mut Conversation,
+        outcome: &mut Outcome,
+    ) -> Result<(), String> {
+        let (thread, run, stop) = (
+            conversation.thread_id.clone(),
+            conversation.run_id.clone(),
+            self.stop.clone(),
+        );
         loop {
             tokio::select! {
                 () = stop.cancelled() => {
@@ -94,9 +124,15 @@ impl<L: Listener> Asking<L> {
 
     /// Asks the person what is open; nothing where there is nobody, no answer, or where the answer before was not understood: a form
     /// that says something else than yes or no would say it for ever.
-    async fn answers(&mut self, open: &[Asked], thread: &ThreadId) -> Result<Option<Value>, String> {
+    async fn answers(
+        &mut self,
+        open: &[Asked],
+        thread: &ThreadId,
+    ) -> Result<Option<Value>, String> {
         let askable = !open.is_empty() && open.iter().all(|question| question.error().is_none());
-        let Some(person) = self.person.clone().filter(|_| askable) else { return Ok(None) };
+        let Some(person) = self.person.clone().filter(|_| askable) else {
+            return Ok(None);
+        };
         self.news.wait();
         let (mut answers, stop) = (pin!(person.answers(open)), self.stop.clone());
         loop {
@@ -125,7 +161,9 @@ fn stopped(thread: &ThreadId) -> String {
 fn refusal(error: &ClientError, thread: &ThreadId) -> String {
     match error {
         ClientError::Run(RunError::Admit(AdmitError::ThreadBusy { .. })) => {
-            format!("The agent still works on thread {thread}. Wait for that answer, or leave thread_id out to begin another conversation.")
+            format!(
+                "The agent still works on thread {thread}. Wait for that answer, or leave thread_id out to begin another conversation."
+            )
         }
         error => format!("The question was not asked: {error}."),
     }

@@ -1,10 +1,15 @@
 //! Who asked: told of the run in the ways that were asked for, and never waited for.
-#![expect(deprecated, reason = "log messages are on their way out of the protocol, and what clients show today")]
+#![expect(
+    deprecated,
+    reason = "log messages are on their way out of the protocol, and what clients show today"
+)]
 
 use std::future::Future;
 
 use rmcp::RoleServer;
-use rmcp::model::{LoggingLevel, LoggingMessageNotificationParam, ProgressNotificationParam, ProgressToken};
+use rmcp::model::{
+    LoggingLevel, LoggingMessageNotificationParam, ProgressNotificationParam, ProgressToken,
+};
 use rmcp::service::RequestContext;
 use tokio::sync::mpsc;
 
@@ -32,9 +37,16 @@ enum Told {
 
 /// Who made this request, and the telling, which ends when the caller is dropped and everything was told. The client hears of
 /// activities from `level` on.
-pub(super) fn of(context: &RequestContext<RoleServer>, level: Option<LoggingLevel>) -> (Caller, impl Future<Output = ()> + Send + use<>) {
+pub(super) fn of(
+    context: &RequestContext<RoleServer>,
+    level: Option<LoggingLevel>,
+) -> (Caller, impl Future<Output = ()> + Send + use<>) {
     let (telling, mut told) = mpsc::channel(MOST_WAITING);
-    let caller = Caller { token: context.meta.get_progress_token(), level: context.meta.log_level().or(level), telling };
+    let caller = Caller {
+        token: context.meta.get_progress_token(),
+        level: context.meta.log_level().or(level),
+        telling,
+    };
     let peer = context.peer.clone();
     let tell = async move {
         while let Some(next) = told.recv().await {
@@ -53,15 +65,21 @@ pub(super) fn of(context: &RequestContext<RoleServer>, level: Option<LoggingLeve
 impl Listener for Caller {
     fn progress(&mut self, number: u32, doing: String) {
         if let Some(token) = &self.token {
-            let progress = ProgressNotificationParam::new(token.clone(), number.into()).with_message(doing);
+            let progress =
+                ProgressNotificationParam::new(token.clone(), number.into()).with_message(doing);
             _ = self.telling.try_send(Told::Progress(progress));
         }
     }
 
     fn activity(&mut self, activity: Activity) {
-        let level = if activity.is_problem { LoggingLevel::Warning } else { LoggingLevel::Info };
+        let level = if activity.is_problem {
+            LoggingLevel::Warning
+        } else {
+            LoggingLevel::Info
+        };
         if self.level.is_some_and(|least| is_at_least(level, least)) {
-            let message = LoggingMessageNotificationParam::new(level, activity.data).with_logger(LOGGER);
+            let message =
+                LoggingMessageNotificationParam::new(level, activity.data).with_logger(LOGGER);
             _ = self.telling.try_send(Told::Activity(message));
         }
     }
@@ -80,9 +98,16 @@ mod tests {
 
     fn heard(level: Option<LoggingLevel>, token: Option<ProgressToken>) -> usize {
         let (telling, told) = mpsc::channel(MOST_WAITING);
-        let mut caller = Caller { token, level, telling };
+        let mut caller = Caller {
+            token,
+            level,
+            telling,
+        };
         for is_problem in [false, true] {
-            caller.activity(Activity { is_problem, data: json!({}) });
+            caller.activity(Activity {
+                is_problem,
+                data: json!({}),
+            });
         }
         caller.progress(1, "at work".to_owned());
         told.len()
@@ -101,9 +126,16 @@ mod tests {
     #[test]
     fn who_does_not_listen_is_not_waited_for() {
         let (telling, told) = mpsc::channel(MOST_WAITING);
-        let mut caller = Caller { token: None, level: Some(LoggingLevel::Debug), telling };
+        let mut caller = Caller {
+            token: None,
+            level: Some(LoggingLevel::Debug),
+            telling,
+        };
         for _ in 0..MOST_WAITING * 2 {
-            caller.activity(Activity { is_problem: false, data: json!({}) });
+            caller.activity(Activity {
+                is_problem: false,
+                data: json!({}),
+            });
         }
         assert_eq!(told.len(), MOST_WAITING);
     }

@@ -36,7 +36,12 @@ pub(super) struct Link<R> {
 }
 
 /// Links with a client. The end of either stream cancels `over`, and the task ends when everything is written.
-pub(super) fn open<R, W>(input: R, output: W, over: &CancellationToken, tasks: &Tasks) -> (Link<R>, JoinHandle<Result<(), TaskPanicked>>)
+pub(super) fn open<R, W>(
+    input: R,
+    output: W,
+    over: &CancellationToken,
+    tasks: &Tasks,
+) -> (Link<R>, JoinHandle<Result<(), TaskPanicked>>)
 where
     R: AsyncRead + Unpin,
     W: AsyncWrite + Unpin + Send + 'static,
@@ -50,10 +55,20 @@ where
         }
     };
     let writer = tasks.spawn(TaskKind::Finish, "mcp output", writer);
-    (Link { lines: Lines::new(input), out: Some(out), over: over.clone() }, writer)
+    (
+        Link {
+            lines: Lines::new(input),
+            out: Some(out),
+            over: over.clone(),
+        },
+        writer,
+    )
 }
 
-async fn write(mut output: impl AsyncWrite + Unpin, mut outgoing: mpsc::Receiver<Outgoing>) -> io::Result<()> {
+async fn write(
+    mut output: impl AsyncWrite + Unpin,
+    mut outgoing: mpsc::Receiver<Outgoing>,
+) -> io::Result<()> {
     while let Some(Outgoing { message, written }) = outgoing.recv().await {
         let mut line = serde_json::to_vec(&message)?;
         line.push(b'\n');
@@ -69,11 +84,20 @@ async fn write(mut output: impl AsyncWrite + Unpin, mut outgoing: mpsc::Receiver
 impl<R: AsyncRead + Unpin + Send> Transport<RoleServer> for Link<R> {
     type Error = Closed;
 
-    fn send(&mut self, message: ServerJsonRpcMessage) -> impl Future<Output = Result<(), Closed>> + Send + 'static {
+    fn send(
+        &mut self,
+        message: ServerJsonRpcMessage,
+    ) -> impl Future<Output = Result<(), Closed>> + Send + 'static {
         let out = self.out.clone();
         async move {
             let (written, is_written) = oneshot::channel();
-            out.ok_or(Closed)?.send(Outgoing { message, written: Some(written) }).await.map_err(|_| Closed)?;
+            out.ok_or(Closed)?
+                .send(Outgoing {
+                    message,
+                    written: Some(written),
+                })
+                .await
+                .map_err(|_| Closed)?;
             is_written.await.map_err(|_| Closed)
         }
     }
@@ -105,7 +129,10 @@ impl<R: AsyncRead + Unpin + Send> Transport<RoleServer> for Link<R> {
                 Err(refusal) => {
                     let Refusal { error, id } = *refusal;
                     tracing::debug!(%error, "a line of the mcp client is refused");
-                    room.send(Outgoing { message: ServerJsonRpcMessage::error(error, id), written: None });
+                    room.send(Outgoing {
+                        message: ServerJsonRpcMessage::error(error, id),
+                        written: None,
+                    });
                 }
             }
         }
@@ -142,7 +169,11 @@ enum Line {
 
 impl<R: AsyncRead + Unpin> Lines<R> {
     fn new(input: R) -> Self {
-        Self { input: BufReader::with_capacity(PIECE, input), line: Vec::new(), is_too_long: false }
+        Self {
+            input: BufReader::with_capacity(PIECE, input),
+            line: Vec::new(),
+            is_too_long: false,
+        }
     }
 
     /// The next line; nothing after the last one. What the stream breaks off with is no line.
@@ -165,7 +196,11 @@ impl<R: AsyncRead + Unpin> Lines<R> {
             if end.is_some() {
                 let line = std::mem::take(&mut self.line);
                 let is_too_long = std::mem::take(&mut self.is_too_long);
-                return Ok(Some(if is_too_long { Line::TooLong } else { Line::Whole(line) }));
+                return Ok(Some(if is_too_long {
+                    Line::TooLong
+                } else {
+                    Line::Whole(line)
+                }));
             }
         }
     }

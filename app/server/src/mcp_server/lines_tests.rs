@@ -8,7 +8,10 @@ use tokio::io::{AsyncReadExt, DuplexStream, duplex};
 use super::*;
 
 fn answer(id: i64) -> ServerJsonRpcMessage {
-    ServerJsonRpcMessage::response(ServerResult::EmptyResult(EmptyResult {}), RequestId::Number(id))
+    ServerJsonRpcMessage::response(
+        ServerResult::EmptyResult(EmptyResult {}),
+        RequestId::Number(id),
+    )
 }
 
 /// A link whose output is read at the other end, with room for so many bytes there.
@@ -33,18 +36,36 @@ async fn lines_end_where_they_end_and_the_last_one_needs_its_end() {
 #[tokio::test]
 async fn a_line_without_measure_is_dropped_and_the_next_one_is_read() {
     let (longest, longer) = (vec![b'x'; LONGEST_LINE], vec![b'x'; LONGEST_LINE + 1]);
-    let text = [&longest[..], b"\n", &longer[..], b"\n", &longer[..], &longer[..], b"\nnext\n"].concat();
+    let text = [
+        &longest[..],
+        b"\n",
+        &longer[..],
+        b"\n",
+        &longer[..],
+        &longer[..],
+        b"\nnext\n",
+    ]
+    .concat();
     let mut lines = Lines::new(&text[..]);
     assert_eq!(lines.next().await.unwrap(), Some(Line::Whole(longest)));
     assert_eq!(lines.next().await.unwrap(), Some(Line::TooLong));
     assert_eq!(lines.next().await.unwrap(), Some(Line::TooLong));
-    assert_eq!(lines.next().await.unwrap(), Some(Line::Whole(b"next".to_vec())));
+    assert_eq!(
+        lines.next().await.unwrap(),
+        Some(Line::Whole(b"next".to_vec()))
+    );
 }
 
 #[tokio::test]
 async fn what_is_no_message_is_answered_and_the_next_one_is_heard() {
-    let (mut link, mut far, over) = link(b"{broken\n{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n", 1 << 16);
-    assert!(matches!(link.receive().await, Some(ClientJsonRpcMessage::Request(_))));
+    let (mut link, mut far, over) = link(
+        b"{broken\n{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n",
+        1 << 16,
+    );
+    assert!(matches!(
+        link.receive().await,
+        Some(ClientJsonRpcMessage::Request(_))
+    ));
     assert!(!over.is_cancelled());
     assert!(link.receive().await.is_none());
     assert!(over.is_cancelled(), "the end of the input is the end");
@@ -52,7 +73,10 @@ async fn what_is_no_message_is_answered_and_the_next_one_is_heard() {
     drop(link);
     let mut told = String::new();
     far.read_to_string(&mut told).await.unwrap();
-    assert!(told.contains("-32700") && told.lines().count() == 1, "{told}");
+    assert!(
+        told.contains("-32700") && told.lines().count() == 1,
+        "{told}"
+    );
 }
 
 #[tokio::test]

@@ -52,7 +52,11 @@ pub async fn run(args: FileArgs, environment: Environment) -> anyhow::Result<Exi
     let config = ConfigHandle::new(loaded, environment);
     let over = CancellationToken::new();
     services.spawn(TaskKind::Service, "signals", watch_signals(over.clone()));
-    services.spawn(TaskKind::Service, "configuration", watch(config.clone(), over.clone()));
+    services.spawn(
+        TaskKind::Service,
+        "configuration",
+        watch(config.clone(), over.clone()),
+    );
     let app = tokio::select! {
         app = App::build(&settings, &config, Role::Guest, Tasks::new(), over.clone()) => app?,
         () = over.cancelled() => return Ok(ExitCode::SUCCESS),
@@ -62,11 +66,15 @@ pub async fn run(args: FileArgs, environment: Environment) -> anyhow::Result<Exi
     let server = AgentServer::new(&app);
     let places = server.places();
     // What this ends with, a panic of the protocol's machine included, leaves the rest to be done.
-    let ended = serve_directly_with_ct(server, link, None, over.clone()).waiting().await;
+    let ended = serve_directly_with_ct(server, link, None, over.clone())
+        .waiting()
+        .await;
     tracing::info!(?ended, "the mcp client is gone");
     over.cancel();
     if timeout(STOP_LIMIT, places.all_free()).await.is_err() {
-        tracing::warn!("some runs did not stop in time; the next start, or another process, goes on with them");
+        tracing::warn!(
+            "some runs did not stop in time; the next start, or another process, goes on with them"
+        );
     }
     _ = timeout(LAST_WORDS, writer).await;
     wind_down(&app, Instant::now()).await;

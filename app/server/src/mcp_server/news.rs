@@ -36,7 +36,12 @@ pub(super) struct News {
 impl News {
     /// Of a run that begins.
     pub(super) fn new(now: Instant) -> Self {
-        Self { doing: "the agent is at work".to_owned(), is_new: true, told: 0, at: now }
+        Self {
+            doing: "the agent is at work".to_owned(),
+            is_new: true,
+            told: 0,
+            at: now,
+        }
     }
 
     /// Takes an event in; gives what the agent did by it.
@@ -51,7 +56,10 @@ impl News {
         if event.data["type"] == "tool" {
             return vec![self.result(&event.data)];
         }
-        let calls = event.data["tool_calls"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let calls = event.data["tool_calls"]
+            .as_array()
+            .map(Vec::as_slice)
+            .unwrap_or_default();
         calls.iter().map(|call| self.call(call)).collect()
     }
 
@@ -86,14 +94,26 @@ impl News {
     fn call(&mut self, call: &Value) -> Activity {
         let name = call["name"].as_str().unwrap_or_default();
         self.say(format!("the agent calls {name}"));
-        Activity { is_problem: false, data: json!({ "event": "call", "tool": name, "arguments": cut(&call["args"].to_string()) }) }
+        Activity {
+            is_problem: false,
+            data: json!({ "event": "call", "tool": name, "arguments": cut(&call["args"].to_string()) }),
+        }
     }
 
     fn result(&mut self, result: &Value) -> Activity {
-        let (name, is_problem) = (result["name"].as_str().unwrap_or_default(), result["status"] == "error");
-        self.say(format!("{name} {}", if is_problem { "failed" } else { "is done" }));
+        let (name, is_problem) = (
+            result["name"].as_str().unwrap_or_default(),
+            result["status"] == "error",
+        );
+        self.say(format!(
+            "{name} {}",
+            if is_problem { "failed" } else { "is done" }
+        ));
         let text = cut(result["content"].as_str().unwrap_or_default());
-        Activity { is_problem, data: json!({ "event": "result", "tool": name, "status": result["status"], "result": text }) }
+        Activity {
+            is_problem,
+            data: json!({ "event": "result", "tool": name, "status": result["status"], "result": text }),
+        }
     }
 }
 
@@ -109,7 +129,10 @@ mod tests {
     use super::*;
 
     fn event(data: Value) -> StreamEvent {
-        StreamEvent { kind: EventKind::MessagesTuple, data }
+        StreamEvent {
+            kind: EventKind::MessagesTuple,
+            data,
+        }
     }
 
     fn call(name: &str) -> StreamEvent {
@@ -122,12 +145,24 @@ mod tests {
     fn the_first_news_is_told_at_once_and_what_follows_at_a_pace() {
         let begin = Instant::now();
         let mut news = News::new(begin);
-        assert_eq!(news.progress(begin), Some((1, "the agent is at work".to_owned())));
+        assert_eq!(
+            news.progress(begin),
+            Some((1, "the agent is at work".to_owned()))
+        );
         news.take(&call("ls"));
         assert_eq!(news.progress(begin + PACE / 2), None);
-        news.take(&event(json!({ "type": "tool", "name": "ls", "content": "a", "status": "success" })));
-        assert_eq!(news.progress(begin + PACE), Some((2, "ls is done".to_owned())));
-        assert_eq!(news.progress(begin + PACE * 3), None, "there is nothing new");
+        news.take(&event(
+            json!({ "type": "tool", "name": "ls", "content": "a", "status": "success" }),
+        ));
+        assert_eq!(
+            news.progress(begin + PACE),
+            Some((2, "ls is done".to_owned()))
+        );
+        assert_eq!(
+            news.progress(begin + PACE * 3),
+            None,
+            "there is nothing new"
+        );
     }
 
     #[test]
@@ -136,18 +171,41 @@ mod tests {
         let mut news = News::new(begin);
         news.progress(begin);
         assert_eq!(news.progress(begin + LONGEST_SILENCE - PACE), None);
-        assert_eq!(news.progress(begin + LONGEST_SILENCE), Some((2, "the agent is at work".to_owned())));
+        assert_eq!(
+            news.progress(begin + LONGEST_SILENCE),
+            Some((2, "the agent is at work".to_owned()))
+        );
     }
 
     #[test]
     fn calls_and_results_are_activities_and_never_long() {
         let mut news = News::new(Instant::now());
         let called = news.take(&call("ls")).remove(0);
-        assert_eq!((called.is_problem, &called.data["tool"]), (false, &json!("ls")));
-        assert_eq!(called.data["arguments"].as_str().unwrap().chars().count(), SHOWN + 1);
+        assert_eq!(
+            (called.is_problem, &called.data["tool"]),
+            (false, &json!("ls"))
+        );
+        assert_eq!(
+            called.data["arguments"].as_str().unwrap().chars().count(),
+            SHOWN + 1
+        );
         let failed = news.take(&event(json!({ "type": "tool", "name": "ls", "content": "no such file", "status": "error" }))).remove(0);
-        assert_eq!((failed.is_problem, &failed.data["result"]), (true, &json!("no such file")));
-        assert!(news.take(&event(json!({ "type": "ai", "id": "a", "content": "words" }))).is_empty());
-        assert!(news.take(&StreamEvent { kind: EventKind::Custom, data: json!({ "type": "tool" }) }).is_empty());
+        assert_eq!(
+            (failed.is_problem, &failed.data["result"]),
+            (true, &json!("no such file"))
+        );
+        assert!(
+            news.take(&event(
+                json!({ "type": "ai", "id": "a", "content": "words" })
+            ))
+            .is_empty()
+        );
+        assert!(
+            news.take(&StreamEvent {
+                kind: EventKind::Custom,
+                data: json!({ "type": "tool" })
+            })
+            .is_empty()
+        );
     }
 }

@@ -14,7 +14,8 @@ use crate::commands::chat::command_to_allow;
 const SILENT: &str = "The agent ended without an answer.";
 
 /// What is said when a run has not ended, but waits.
-const WAITING: &str = "The agent is not done: it waits for a person, whom this client could not ask. It needs";
+const WAITING: &str =
+    "The agent is not done: it waits for a person, whom this client could not ask. It needs";
 
 /// The structured result of `ask`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
@@ -81,7 +82,8 @@ impl Outcome {
         match event.kind {
             EventKind::Values => self.state = event.data,
             EventKind::End => {
-                self.usage += serde_json::from_value::<Usage>(event.data["usage"].clone()).unwrap_or_default();
+                self.usage += serde_json::from_value::<Usage>(event.data["usage"].clone())
+                    .unwrap_or_default();
                 self.is_cancelled = event.is_cancelled();
                 self.open = event.questions();
             }
@@ -103,8 +105,14 @@ impl Outcome {
             text: last_words(&self.state["messages"]),
             question: self.question,
             waits_for: self.open.iter().map(told).collect(),
-            artifacts: artifacts.filter_map(Value::as_str).map(str::to_owned).collect(),
-            title: self.state["title"].as_str().filter(|title| !title.is_empty()).map(str::to_owned),
+            artifacts: artifacts
+                .filter_map(Value::as_str)
+                .map(str::to_owned)
+                .collect(),
+            title: self.state["title"]
+                .as_str()
+                .filter(|title| !title.is_empty())
+                .map(str::to_owned),
             usage: self.usage,
             way_to_allow: command_to_allow(thread, asked),
         }
@@ -113,10 +121,18 @@ impl Outcome {
 
 /// A question to a person, in words.
 pub(super) fn told(question: &Question) -> String {
-    let Some(calls) = question.calls() else { return question.text() };
+    let Some(calls) = question.calls() else {
+        return question.text();
+    };
     let told = calls.iter().map(|call| {
-        let reason = call.reason.map(|reason| format!(": {reason}")).unwrap_or_default();
-        format!("leave to call {} with {}{reason}", call.name, call.arguments)
+        let reason = call
+            .reason
+            .map(|reason| format!(": {reason}"))
+            .unwrap_or_default();
+        format!(
+            "leave to call {} with {}{reason}",
+            call.name, call.arguments
+        )
     });
     told.collect::<Vec<_>>().join("; ")
 }
@@ -124,10 +140,19 @@ pub(super) fn told(question: &Question) -> String {
 /// The last text of the agent since the user last spoke, as its guards left it.
 fn last_words(messages: &Value) -> String {
     let messages = messages.as_array().map(Vec::as_slice).unwrap_or_default();
-    let is_users = |message: &&Value| message["type"] == "human" && message["additional_kwargs"][kwargs::HIDE_FROM_UI] != true;
-    let turn = messages.iter().rev().take_while(|message| !is_users(message));
-    let mut texts = turn.filter(|message| message["type"] == "ai").map(|message| Content::text_in(&message["content"]));
-    texts.find(|text| !text.trim().is_empty()).unwrap_or_default()
+    let is_users = |message: &&Value| {
+        message["type"] == "human" && message["additional_kwargs"][kwargs::HIDE_FROM_UI] != true
+    };
+    let turn = messages
+        .iter()
+        .rev()
+        .take_while(|message| !is_users(message));
+    let mut texts = turn
+        .filter(|message| message["type"] == "ai")
+        .map(|message| Content::text_in(&message["content"]));
+    texts
+        .find(|text| !text.trim().is_empty())
+        .unwrap_or_default()
 }
 
 impl Answer {
@@ -138,10 +163,15 @@ impl Answer {
             content.push(ContentBlock::text(self.text.clone()));
         }
         if let Some(question) = &self.question {
-            content.push(ContentBlock::text(format!("The agent asks, and goes on when it is answered:\n\n{question}")));
+            content.push(ContentBlock::text(format!(
+                "The agent asks, and goes on when it is answered:\n\n{question}"
+            )));
         }
         if !self.waits_for.is_empty() {
-            content.push(ContentBlock::text(format!("{WAITING}\n\n{}", self.waits_for.join("\n"))));
+            content.push(ContentBlock::text(format!(
+                "{WAITING}\n\n{}",
+                self.waits_for.join("\n")
+            )));
         }
         if content.is_empty() {
             content.push(ContentBlock::text(SILENT));
@@ -157,10 +187,16 @@ impl Answer {
         let mut way = match (self.waits_for.is_empty(), &self.question) {
             (true, None) => format!("[To go on, call ask with thread_id {thread}."),
             (true, Some(_)) => format!("[To answer, call ask with thread_id {thread}."),
-            (false, _) => format!("[A person answers in the web UI, or with `{}`. A call of ask on it drops that.", self.way_to_allow),
+            (false, _) => format!(
+                "[A person answers in the web UI, or with `{}`. A call of ask on it drops that.",
+                self.way_to_allow
+            ),
         };
         if !self.artifacts.is_empty() {
-            way.push_str(&format!(" read_artifact reads its files: {}.", self.artifacts.join(", ")));
+            way.push_str(&format!(
+                " read_artifact reads its files: {}.",
+                self.artifacts.join(", ")
+            ));
         }
         way.push(']');
         way

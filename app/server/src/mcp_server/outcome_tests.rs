@@ -11,11 +11,19 @@ fn event(kind: &str, data: Value) -> StreamEvent {
 fn answer(events: Vec<StreamEvent>) -> Answer {
     let mut outcome = Outcome::default();
     events.into_iter().for_each(|event| outcome.take(event));
-    outcome.answer(&ThreadId::parse("t").unwrap(), &RunId::parse("r").unwrap(), &ChatOptions::default())
+    outcome.answer(
+        &ThreadId::parse("t").unwrap(),
+        &RunId::parse("r").unwrap(),
+        &ChatOptions::default(),
+    )
 }
 
 fn texts(result: &CallToolResult) -> Vec<&str> {
-    result.content.iter().filter_map(|block| Some(block.as_text()?.text.as_str())).collect()
+    result
+        .content
+        .iter()
+        .filter_map(|block| Some(block.as_text()?.text.as_str()))
+        .collect()
 }
 
 #[test]
@@ -31,50 +39,100 @@ fn the_answer_is_the_last_text_of_the_turn_as_the_thread_has_it() {
         { "type": "ai", "content": " " },
     ]);
     let events = vec![
-        event("messages-tuple", json!({ "type": "ai", "id": "a", "content": "It is red." })),
-        event("values", json!({ "title": "Colours", "messages": messages, "artifacts": ["/mnt/user-data/outputs/a.md"] })),
-        event("end", json!({ "usage": { "input_tokens": 5, "output_tokens": 2, "total_tokens": 7 } })),
+        event(
+            "messages-tuple",
+            json!({ "type": "ai", "id": "a", "content": "It is red." }),
+        ),
+        event(
+            "values",
+            json!({ "title": "Colours", "messages": messages, "artifacts": ["/mnt/user-data/outputs/a.md"] }),
+        ),
+        event(
+            "end",
+            json!({ "usage": { "input_tokens": 5, "output_tokens": 2, "total_tokens": 7 } }),
+        ),
     ];
     let answer = answer(events);
     assert_eq!(answer.text, "It is green.");
     let result = answer.into_result();
     assert_eq!(texts(&result)[0], "It is green.");
-    assert!(texts(&result)[1].contains("thread_id t.") && texts(&result)[1].contains("/mnt/user-data/outputs/a.md"), "{result:?}");
+    assert!(
+        texts(&result)[1].contains("thread_id t.")
+            && texts(&result)[1].contains("/mnt/user-data/outputs/a.md"),
+        "{result:?}"
+    );
     let structured = json!({
         "thread_id": "t", "run_id": "r", "text": "It is green.", "artifacts": ["/mnt/user-data/outputs/a.md"], "title": "Colours",
         "usage": { "input_tokens": 5, "output_tokens": 2, "total_tokens": 7 },
     });
-    assert_eq!((result.structured_content, result.is_error), (Some(structured), Some(false)));
+    assert_eq!(
+        (result.structured_content, result.is_error),
+        (Some(structured), Some(false))
+    );
 }
 
 #[test]
 fn a_question_is_told_with_the_way_to_answer_it() {
     let card = json!({ "type": "tool", "content": "Which?\n1. red", "artifact": { "human_input": { "kind": "human_input_request" } } });
     let state = json!({ "messages": [{ "type": "human", "content": "?" }, { "type": "ai", "content": "" }], "artifacts": null });
-    let asked = answer(vec![event("messages-tuple", card.clone()), event("values", state)]);
-    assert_eq!((asked.text.as_str(), asked.question.as_deref()), ("", Some("Which?\n1. red")));
+    let asked = answer(vec![
+        event("messages-tuple", card.clone()),
+        event("values", state),
+    ]);
+    assert_eq!(
+        (asked.text.as_str(), asked.question.as_deref()),
+        ("", Some("Which?\n1. red"))
+    );
     let result = asked.into_result();
     let told = texts(&result);
-    assert!(told[0].ends_with("Which?\n1. red") && told[1].starts_with("[To answer, call ask with thread_id t."), "{told:?}");
+    assert!(
+        told[0].ends_with("Which?\n1. red")
+            && told[1].starts_with("[To answer, call ask with thread_id t."),
+        "{told:?}"
+    );
     assert_eq!(result.is_error, Some(false));
-    let words = event("messages-tuple", json!({ "type": "ai", "id": "b", "content": "Never mind." }));
-    assert_eq!(answer(vec![event("messages-tuple", card), words]).question, None);
+    let words = event(
+        "messages-tuple",
+        json!({ "type": "ai", "id": "b", "content": "Never mind." }),
+    );
+    assert_eq!(
+        answer(vec![event("messages-tuple", card), words]).question,
+        None
+    );
 }
 
 #[test]
 fn a_run_that_waits_is_no_answer_and_says_how_a_person_gives_one() {
-    let call = json!({ "name": "bash", "args": { "command": "rm a" }, "description": "it removes" });
-    let end =
-        |questions| event("end", json!({ "usage": { "input_tokens": 1, "output_tokens": 1, "total_tokens": 2 }, "questions": questions }));
+    let call =
+        json!({ "name": "bash", "args": { "command": "rm a" }, "description": "it removes" });
+    let end = |questions| {
+        event(
+            "end",
+            json!({ "usage": { "input_tokens": 1, "output_tokens": 1, "total_tokens": 2 }, "questions": questions }),
+        )
+    };
     let waiting = end(json!([{ "id": "q", "value": { "action_requests": [call] } }]));
     let asked = answer(vec![waiting.clone()]);
-    assert_eq!(asked.waits_for, [r#"leave to call bash with {"command":"rm a"}: it removes"#]);
+    assert_eq!(
+        asked.waits_for,
+        [r#"leave to call bash with {"command":"rm a"}: it removes"#]
+    );
     let result = asked.into_result();
     let told = texts(&result);
-    assert!(told[0].starts_with(WAITING) && told[0].ends_with("it removes"), "{told:?}");
-    assert!(told[1].contains("`deerflow chat --thread t --answer yes`") && told.len() == 2, "{told:?}");
+    assert!(
+        told[0].starts_with(WAITING) && told[0].ends_with("it removes"),
+        "{told:?}"
+    );
+    assert!(
+        told[1].contains("`deerflow chat --thread t --answer yes`") && told.len() == 2,
+        "{told:?}"
+    );
     let gone_on = answer(vec![waiting, end(json!([]))]);
-    assert_eq!((gone_on.waits_for.len(), gone_on.usage.total_tokens), (0, 4), "what both runs cost");
+    assert_eq!(
+        (gone_on.waits_for.len(), gone_on.usage.total_tokens),
+        (0, 4),
+        "what both runs cost"
+    );
 }
 
 #[test]

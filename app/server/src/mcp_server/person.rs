@@ -23,7 +23,9 @@ pub(super) struct Person(Peer<RoleServer>);
 impl Person {
     /// Whom this client asks, if it said that it can.
     pub(super) fn behind(peer: &Peer<RoleServer>) -> Option<Self> {
-        peer.supported_elicitation_modes().contains(&ElicitationMode::Form).then(|| Self(peer.clone()))
+        peer.supported_elicitation_modes()
+            .contains(&ElicitationMode::Form)
+            .then(|| Self(peer.clone()))
     }
 
     /// Asks one question after the other until one is not answered; nothing where the first is not.
@@ -35,9 +37,16 @@ impl Person {
                 message: format!("The agent asks for {}", told(question)),
                 requested_schema: schema(question),
             };
-            let answered = self.0.create_elicitation_with_timeout(form, Some(PATIENCE)).await;
-            let answer = answered.inspect_err(|error| tracing::debug!(%error, "the client did not ask its person")).ok();
-            let Some(answer) = answer.and_then(|answer| read(answer, question)) else { break };
+            let answered = self
+                .0
+                .create_elicitation_with_timeout(form, Some(PATIENCE))
+                .await;
+            let answer = answered
+                .inspect_err(|error| tracing::debug!(%error, "the client did not ask its person"))
+                .ok();
+            let Some(answer) = answer.and_then(|answer| read(answer, question)) else {
+                break;
+            };
             answers.insert(question.id.clone(), answer);
         }
         (!answers.is_empty()).then(|| answers.into())
@@ -57,7 +66,10 @@ fn schema(question: &Question) -> ElicitationSchema {
 fn read(result: ElicitResult, question: &Question) -> Option<Value> {
     let content = result.content.unwrap_or_default();
     match (result.action, question.calls()) {
-        (ElicitationAction::Accept, Some(_)) => content.get(ALLOW).filter(|answer| !answer.is_null()).cloned(),
+        (ElicitationAction::Accept, Some(_)) => content
+            .get(ALLOW)
+            .filter(|answer| !answer.is_null())
+            .cloned(),
         (ElicitationAction::Decline, Some(_)) => Some(false.into()),
         (ElicitationAction::Accept, None) => content[ANSWER].as_str().map(Into::into),
         _ => None,
@@ -72,22 +84,72 @@ mod tests {
 
     #[test]
     fn an_accepted_form_without_an_answer_leaves_it_open() {
-        let call = Question { id: "q".to_owned(), value: json!({ "action_requests": [{ "name": "bash", "args": {} }] }) };
-        let words = Question { id: "q".to_owned(), value: json!("Which?") };
+        let call = Question {
+            id: "q".to_owned(),
+            value: json!({ "action_requests": [{ "name": "bash", "args": {} }] }),
+        };
+        let words = Question {
+            id: "q".to_owned(),
+            value: json!("Which?"),
+        };
         let result = |action, content: Value| ElicitResult::new(action).with_content(content);
         for (question, action, content, answer) in [
-            (&call, ElicitationAction::Accept, json!({ "allow": true }), Some(json!(true))),
-            (&call, ElicitationAction::Accept, json!({ "allow": false }), Some(json!(false))),
-            (&call, ElicitationAction::Accept, json!({ "allow": "true" }), Some(json!("true"))),
+            (
+                &call,
+                ElicitationAction::Accept,
+                json!({ "allow": true }),
+                Some(json!(true)),
+            ),
+            (
+                &call,
+                ElicitationAction::Accept,
+                json!({ "allow": false }),
+                Some(json!(false)),
+            ),
+            (
+                &call,
+                ElicitationAction::Accept,
+                json!({ "allow": "true" }),
+                Some(json!("true")),
+            ),
             (&call, ElicitationAction::Accept, json!({}), None),
-            (&call, ElicitationAction::Accept, json!({ "allow": null }), None),
-            (&call, ElicitationAction::Decline, json!({ "allow": true }), Some(json!(false))),
-            (&call, ElicitationAction::Cancel, json!({ "allow": true }), None),
-            (&words, ElicitationAction::Accept, json!({ "answer": "red" }), Some(json!("red"))),
+            (
+                &call,
+                ElicitationAction::Accept,
+                json!({ "allow": null }),
+                None,
+            ),
+            (
+                &call,
+                ElicitationAction::Decline,
+                json!({ "allow": true }),
+                Some(json!(false)),
+            ),
+            (
+                &call,
+                ElicitationAction::Cancel,
+                json!({ "allow": true }),
+                None,
+            ),
+            (
+                &words,
+                ElicitationAction::Accept,
+                json!({ "answer": "red" }),
+                Some(json!("red")),
+            ),
             (&words, ElicitationAction::Accept, json!([]), None),
-            (&words, ElicitationAction::Decline, json!({ "answer": "red" }), None),
+            (
+                &words,
+                ElicitationAction::Decline,
+                json!({ "answer": "red" }),
+                None,
+            ),
         ] {
-            assert_eq!(read(result(action.clone(), content.clone()), question), answer, "{action:?} {content}");
+            assert_eq!(
+                read(result(action.clone(), content.clone()), question),
+                answer,
+                "{action:?} {content}"
+            );
         }
     }
 }

@@ -17,7 +17,10 @@ pub(super) struct Refusal {
 
 /// Reads a line. Notifications that mean nothing here, and empty lines, are `Ok(None)`: nobody waits for an answer to them.
 pub(super) fn read(line: &[u8]) -> Result<Option<ClientJsonRpcMessage>, Box<Refusal>> {
-    let line = line.strip_prefix("\u{feff}".as_bytes()).unwrap_or(line).trim_ascii();
+    let line = line
+        .strip_prefix("\u{feff}".as_bytes())
+        .unwrap_or(line)
+        .trim_ascii();
     if line.is_empty() {
         return Ok(None);
     }
@@ -29,7 +32,10 @@ pub(super) fn read(line: &[u8]) -> Result<Option<ClientJsonRpcMessage>, Box<Refu
 
 /// What is said to a line that is too long to be read.
 pub(super) fn too_long() -> Box<Refusal> {
-    let error = ErrorData::invalid_request(format!("a message has {} MiB at most", LONGEST_LINE >> 20), None);
+    let error = ErrorData::invalid_request(
+        format!("a message has {} MiB at most", LONGEST_LINE >> 20),
+        None,
+    );
     Box::new(Refusal { error, id: None })
 }
 
@@ -37,22 +43,49 @@ pub(super) fn too_long() -> Box<Refusal> {
 fn refusal(line: &[u8]) -> Option<Refusal> {
     let value: Value = match serde_json::from_slice(line) {
         Ok(value) => value,
-        Err(error) => return Some(Refusal { error: ErrorData::parse_error(format!("this is not JSON: {error}"), None), id: None }),
+        Err(error) => {
+            return Some(Refusal {
+                error: ErrorData::parse_error(format!("this is not JSON: {error}"), None),
+                id: None,
+            });
+        }
     };
-    let invalid = |problem: &'static str, id| Some(Refusal { error: ErrorData::invalid_request(problem, None), id });
+    let invalid = |problem: &'static str, id| {
+        Some(Refusal {
+            error: ErrorData::invalid_request(problem, None),
+            id,
+        })
+    };
     let Some(fields) = value.as_object() else {
-        return invalid(if value.is_array() { "send one message in a line, not a list" } else { "a message is an object" }, None);
+        return invalid(
+            if value.is_array() {
+                "send one message in a line, not a list"
+            } else {
+                "a message is an object"
+            },
+            None,
+        );
     };
-    let id = fields.get("id").and_then(|id| serde_json::from_value(id.clone()).ok());
+    let id = fields
+        .get("id")
+        .and_then(|id| serde_json::from_value(id.clone()).ok());
     if fields.get("jsonrpc").and_then(Value::as_str) != Some("2.0") {
         return invalid("a message says \"jsonrpc\": \"2.0\"", id);
     }
-    match (fields.get("method").map(Value::is_string), fields.contains_key("id")) {
+    match (
+        fields.get("method").map(Value::is_string),
+        fields.contains_key("id"),
+    ) {
         (Some(true), false) => None,
-        (Some(true), true) if id.is_none() => invalid("the id of a request is a string or a whole number", None),
+        (Some(true), true) if id.is_none() => {
+            invalid("the id of a request is a string or a whole number", None)
+        }
         (Some(true), true) => invalid("the parameters of a request are an object", id),
         (Some(false), _) => invalid("the method of a request is a string", id),
-        (None, _) => invalid("a message has a method, or a result or an error with an id", id),
+        (None, _) => invalid(
+            "a message has a method, or a result or an error with an id",
+            id,
+        ),
     }
 }
 
@@ -72,9 +105,17 @@ mod tests {
 
     #[test]
     fn a_request_is_a_message_whatever_stands_around_it() {
-        for line in [r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#, "\u{feff}{\"jsonrpc\":\"2.0\",\"id\":\"a\",\"method\":\"no/such\"} \r"]
-        {
-            assert!(matches!(read(line.as_bytes()), Ok(Some(ClientJsonRpcMessage::Request(_)))), "{line}");
+        for line in [
+            r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#,
+            "\u{feff}{\"jsonrpc\":\"2.0\",\"id\":\"a\",\"method\":\"no/such\"} \r",
+        ] {
+            assert!(
+                matches!(
+                    read(line.as_bytes()),
+                    Ok(Some(ClientJsonRpcMessage::Request(_)))
+                ),
+                "{line}"
+            );
         }
     }
 
@@ -84,26 +125,48 @@ mod tests {
         for line in ["{", "\u{1}", "{\"a\":1}x", "{\"jsonrpc\":\"2.0\"", &deep] {
             assert_eq!(refused(line), (ErrorCode::PARSE_ERROR, None), "{line:.80}");
         }
-        assert!(matches!(read(b"\xff\xfe"), Err(refusal) if refusal.error.code == ErrorCode::PARSE_ERROR));
+        assert!(
+            matches!(read(b"\xff\xfe"), Err(refusal) if refusal.error.code == ErrorCode::PARSE_ERROR)
+        );
         let seven = Some(RequestId::Number(7));
         for (line, id) in [
             (json!([{"jsonrpc": "2.0", "id": 7, "method": "ping"}]), None),
             (json!("ping"), None),
             (json!({"id": 7, "method": "ping"}), seven.clone()),
-            (json!({"jsonrpc": "2.0", "id": 7, "method": 5}), seven.clone()),
+            (
+                json!({"jsonrpc": "2.0", "id": 7, "method": 5}),
+                seven.clone(),
+            ),
             (json!({"jsonrpc": "2.0", "id": 7}), seven.clone()),
             (json!({"jsonrpc": "2.0", "id": {}, "method": "ping"}), None),
             (json!({"jsonrpc": "2.0", "id": 1.5, "method": "ping"}), None),
-            (json!({"jsonrpc": "2.0", "id": 7, "method": "ping", "result": {}}), seven),
+            (
+                json!({"jsonrpc": "2.0", "id": 7, "method": "ping", "result": {}}),
+                seven,
+            ),
         ] {
-            assert_eq!(refused(&line.to_string()), (ErrorCode::INVALID_REQUEST, id), "{line}");
+            assert_eq!(
+                refused(&line.to_string()),
+                (ErrorCode::INVALID_REQUEST, id),
+                "{line}"
+            );
         }
     }
 
     #[test]
     fn nobody_is_answered_who_waits_for_nothing() {
-        for line in ["", "  \r", r#"{"jsonrpc":"2.0","method":"$/unknown","params":3}"#] {
-            assert!(!matches!(read(line.as_bytes()), Err(_) | Ok(Some(ClientJsonRpcMessage::Request(_)))), "{line}");
+        for line in [
+            "",
+            "  \r",
+            r#"{"jsonrpc":"2.0","method":"$/unknown","params":3}"#,
+        ] {
+            assert!(
+                !matches!(
+                    read(line.as_bytes()),
+                    Err(_) | Ok(Some(ClientJsonRpcMessage::Request(_)))
+                ),
+                "{line}"
+            );
         }
     }
 }

@@ -1,5 +1,8 @@
 //! What is said to a client: who this is, which tools there are, and what came of a call.
-#![expect(deprecated, reason = "log messages are on their way out of the protocol, and what clients show today")]
+#![expect(
+    deprecated,
+    reason = "log messages are on their way out of the protocol, and what clients show today"
+)]
 
 use std::future::Future;
 use std::sync::Arc;
@@ -13,9 +16,11 @@ use harness::runtime::runs::RunsFacade;
 use harness::runtime::tasks::{TaskKind, Tasks};
 use parking_lot::Mutex;
 use rmcp::model::{
-    CallToolRequestMethod, CallToolRequestParams, CallToolResponse, CallToolResult, ConstString, CustomRequest, CustomResult, ErrorCode,
-    ErrorData, Implementation, InitializeRequestParams, InitializeResult, InitializeResultMethod, ListToolsResult, LoggingLevel,
-    PaginatedRequestParams, ServerCapabilities, ServerConfig, SetLevelRequestMethod, SetLevelRequestParams,
+    CallToolRequestMethod, CallToolRequestParams, CallToolResponse, CallToolResult, ConstString,
+    CustomRequest, CustomResult, ErrorCode, ErrorData, Implementation, InitializeRequestParams,
+    InitializeResult, InitializeResultMethod, ListToolsResult, LoggingLevel,
+    PaginatedRequestParams, ServerCapabilities, ServerConfig, SetLevelRequestMethod,
+    SetLevelRequestParams,
 };
 use rmcp::service::RequestContext;
 use rmcp::{RoleServer, ServerHandler};
@@ -68,13 +73,23 @@ impl AgentServer {
     }
 
     /// Asks in a task of its own, so that a panic is an answer and the end of the process waits.
-    async fn ask(&self, question: Question, place: Place, context: RequestContext<RoleServer>) -> Result<CallToolResult, String> {
+    async fn ask(
+        &self,
+        question: Question,
+        place: Place,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResult, String> {
         let thread = match &question.thread {
             Some(thread) => self.known(thread).await?,
             None => self.ids.thread_id(),
         };
         let (caller, telling) = caller::of(&context, *self.level.lock());
-        let asking = Asking::new(Client::new(self.runs.clone()), caller, Person::behind(&context.peer), context.ct.clone());
+        let asking = Asking::new(
+            Client::new(self.runs.clone()),
+            caller,
+            Person::behind(&context.peer),
+            context.ct.clone(),
+        );
         let asking = async move {
             let _place = place;
             asking.ask(question, thread).await
@@ -82,7 +97,9 @@ impl AgentServer {
         let asking = self.tasks.spawn(TaskKind::Finish, "mcp question", asking);
         let (answer, _) = tokio::join!(asking, context.ct.run_until_cancelled(telling));
         let answer = answer.map_err(|gone| gone.to_string())?;
-        answer.map_err(|_panic| "The question could not be asked: the log of this server says why.".to_owned())
+        answer.map_err(|_panic| {
+            "The question could not be asked: the log of this server says why.".to_owned()
+        })
     }
 
     async fn read_artifact(&self, wanted: Wanted) -> Result<CallToolResult, String> {
@@ -92,10 +109,15 @@ impl AgentServer {
 
     /// The thread, if it exists: a model that makes up an id must not take a new conversation for an old one.
     async fn known(&self, thread: &ThreadId) -> Result<ThreadId, String> {
-        let found = self.threads.get(thread, &Owner::User(DEFAULT_USER_ID.to_owned())).await;
+        let found = self
+            .threads
+            .get(thread, &Owner::User(DEFAULT_USER_ID.to_owned()))
+            .await;
         match found.map_err(|error| format!("The thread cannot be looked up: {error}"))? {
             Some(record) => Ok(record.thread_id),
-            None => Err(format!("There is no thread {thread}. Leave thread_id out to begin a new conversation.")),
+            None => Err(format!(
+                "There is no thread {thread}. Leave thread_id out to begin a new conversation."
+            )),
         }
     }
 }
@@ -103,8 +125,13 @@ impl AgentServer {
 impl ServerHandler for AgentServer {
     fn get_info(&self) -> ServerConfig {
         let own = Implementation::new("deerflow", env!("CARGO_PKG_VERSION")).with_title("DeerFlow");
-        let capabilities = ServerCapabilities::builder().enable_tools().enable_logging().build();
-        ServerConfig::new(capabilities).with_server_info(own).with_instructions(INSTRUCTIONS)
+        let capabilities = ServerCapabilities::builder()
+            .enable_tools()
+            .enable_logging()
+            .build();
+        ServerConfig::new(capabilities)
+            .with_server_info(own)
+            .with_instructions(INSTRUCTIONS)
     }
 
     async fn initialize(
@@ -135,13 +162,22 @@ impl ServerHandler for AgentServer {
         std::future::ready(Ok(ListToolsResult::with_all_items(tools())))
     }
 
-    async fn call_tool(&self, request: CallToolRequestParams, context: RequestContext<RoleServer>) -> Result<CallToolResponse, ErrorData> {
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
         if ![ASK, READ_ARTIFACT].contains(&&*request.name) {
             let name: String = request.name.chars().take(80).collect();
-            return Err(ErrorData::invalid_params(format!("there is no tool {name:?}"), None));
+            return Err(ErrorData::invalid_params(
+                format!("there is no tool {name:?}"),
+                None,
+            ));
         }
         let Some(place) = self.places.take() else {
-            let full = format!("This server works on {MOST_CALLS} calls already. Call again when one of them is answered.");
+            let full = format!(
+                "This server works on {MOST_CALLS} calls already. Call again when one of them is answered."
+            );
             return Ok(failure(full).into());
         };
         let done = match &*request.name {
@@ -164,10 +200,21 @@ impl ServerHandler for AgentServer {
         _context: RequestContext<RoleServer>,
     ) -> impl Future<Output = Result<CustomResult, ErrorData>> + Send + '_ {
         let method: String = request.method.chars().take(80).collect();
-        let known = [CallToolRequestMethod::VALUE, InitializeResultMethod::VALUE, SetLevelRequestMethod::VALUE];
+        let known = [
+            CallToolRequestMethod::VALUE,
+            InitializeResultMethod::VALUE,
+            SetLevelRequestMethod::VALUE,
+        ];
         std::future::ready(Err(match known.contains(&&*method) {
-            true => ErrorData::invalid_params(format!("the parameters of {method} are not what they should be"), None),
-            false => ErrorData::new(ErrorCode::METHOD_NOT_FOUND, format!("there is no method {method:?}"), None),
+            true => ErrorData::invalid_params(
+                format!("the parameters of {method} are not what they should be"),
+                None,
+            ),
+            false => ErrorData::new(
+                ErrorCode::METHOD_NOT_FOUND,
+                format!("there is no method {method:?}"),
+                None,
+            ),
         }))
     }
 }

@@ -23,11 +23,19 @@ pub(super) fn tools() -> Vec<Tool> {
             .with_output_schema::<Answer>()
             // The agent does what it was asked, with whatever it was given.
             .with_annotations(
-                ToolAnnotations::with_title("Ask DeerFlow").read_only(false).destructive(true).idempotent(false).open_world(true),
+                ToolAnnotations::with_title("Ask DeerFlow")
+                    .read_only(false)
+                    .destructive(true)
+                    .idempotent(false)
+                    .open_world(true),
             ),
         of(READ_ARTIFACT, read_artifact)
             .with_input_schema::<ReadArtifactArgs>()
-            .with_annotations(ToolAnnotations::with_title("Read a file of DeerFlow's").read_only(true).open_world(false)),
+            .with_annotations(
+                ToolAnnotations::with_title("Read a file of DeerFlow's")
+                    .read_only(true)
+                    .open_world(false),
+            ),
     ]
 }
 
@@ -41,10 +49,23 @@ mod tests {
     fn schemas_say_what_may_be_left_out_and_what_every_field_means() {
         let tools: Value = serde_json::to_value(tools()).unwrap();
         assert_eq!(tools[0]["inputSchema"]["required"], json!(["message"]));
-        assert_eq!(tools[0]["inputSchema"]["additionalProperties"], json!(false));
-        assert_eq!(tools[1]["inputSchema"]["required"], json!(["thread_id", "path"]));
-        assert_eq!(tools[0]["outputSchema"]["required"], json!(["thread_id", "run_id", "text", "artifacts", "usage"]));
-        for schema in [&tools[0]["inputSchema"], &tools[0]["outputSchema"], &tools[1]["inputSchema"]] {
+        assert_eq!(
+            tools[0]["inputSchema"]["additionalProperties"],
+            json!(false)
+        );
+        assert_eq!(
+            tools[1]["inputSchema"]["required"],
+            json!(["thread_id", "path"])
+        );
+        assert_eq!(
+            tools[0]["outputSchema"]["required"],
+            json!(["thread_id", "run_id", "text", "artifacts", "usage"])
+        );
+        for schema in [
+            &tools[0]["inputSchema"],
+            &tools[0]["outputSchema"],
+            &tools[1]["inputSchema"],
+        ] {
             assert_eq!(schema["type"], "object");
             for (name, field) in schema["properties"].as_object().unwrap() {
                 assert!(field["description"].is_string(), "{name}: {field}");

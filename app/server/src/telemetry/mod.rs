@@ -24,24 +24,43 @@ pub struct Telemetry(Option<SdkTracerProvider>);
 ///
 /// # Errors
 /// When the environment names a collector in a way that cannot be meant.
-pub fn start(config: &AppConfig, environment: &Environment, tasks: &Tasks) -> anyhow::Result<Telemetry> {
+pub fn start(
+    config: &AppConfig,
+    environment: &Environment,
+    tasks: &Tasks,
+) -> anyhow::Result<Telemetry> {
     let provider = traces::provider(environment, tasks)?;
     let traces = provider.as_ref().map(traces::layer);
     // What the migrations do step by step is of no use to an operator, and what MCP servers and other agents say is not for the log.
-    let quiet = format!("{},sea_orm_migration=warn,rmcp=error,agent_client_protocol=error", config.log_level.as_filter());
+    let quiet = format!(
+        "{},sea_orm_migration=warn,rmcp=error,agent_client_protocol=error",
+        config.log_level.as_filter()
+    );
     let filter = EnvFilter::new(environment.filled("RUST_LOG").unwrap_or(&quiet));
-    let started = tracing_subscriber::registry().with(log(config).with_filter(filter)).with(traces).try_init();
+    let started = tracing_subscriber::registry()
+        .with(log(config).with_filter(filter))
+        .with(traces)
+        .try_init();
     if let Err(error) = started {
         tracing::debug!(%error, "logging has been started before");
     }
     Ok(Telemetry(provider))
 }
 
-fn log<S: Subscriber + for<'a> LookupSpan<'a>>(config: &AppConfig) -> Box<dyn Layer<S> + Send + Sync> {
-    let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_ansi(std::io::stderr().is_terminal());
+fn log<S: Subscriber + for<'a> LookupSpan<'a>>(
+    config: &AppConfig,
+) -> Box<dyn Layer<S> + Send + Sync> {
+    let lines = tracing_subscriber::fmt::layer()
+        .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal());
     let enhance = &config.logging.enhance;
     if enhance.enabled && enhance.format == LogFormat::Json {
-        lines.json().flatten_event(true).with_current_span(true).with_span_list(true).boxed()
+        lines
+            .json()
+            .flatten_event(true)
+            .with_current_span(true)
+            .with_span_list(true)
+            .boxed()
     } else {
         lines.boxed()
     }
@@ -51,7 +70,9 @@ impl Telemetry {
     /// Sends what was not sent yet, for a few seconds at most.
     pub async fn stop(self) {
         let Some(provider) = self.0 else { return };
-        let stopped = tokio::task::spawn_blocking(move || provider.shutdown_with_timeout(traces::LAST_WORDS)).await;
+        let stopped =
+            tokio::task::spawn_blocking(move || provider.shutdown_with_timeout(traces::LAST_WORDS))
+                .await;
         if let Ok(Err(error)) = stopped {
             tracing::warn!(%error, "the last traces were not sent");
         }

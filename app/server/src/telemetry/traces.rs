@@ -29,15 +29,31 @@ const SERVICE: &str = "deerflow";
 
 /// Where spans are gathered and sent in batches, if somebody collects them. The exporter reads the further variables itself
 /// (`OTEL_EXPORTER_OTLP_HEADERS`, `OTEL_TRACES_SAMPLER`, `OTEL_BSP_SCHEDULE_DELAY`, ..).
-pub(super) fn provider(environment: &Environment, tasks: &Tasks) -> anyhow::Result<Option<SdkTracerProvider>> {
-    let variables = ["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"];
-    let Some(variable) = variables.into_iter().find(|variable| environment.filled(variable).is_some()) else {
+pub(super) fn provider(
+    environment: &Environment,
+    tasks: &Tasks,
+) -> anyhow::Result<Option<SdkTracerProvider>> {
+    let variables = [
+        "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
+        "OTEL_EXPORTER_OTLP_ENDPOINT",
+    ];
+    let Some(variable) = variables
+        .into_iter()
+        .find(|variable| environment.filled(variable).is_some())
+    else {
         return Ok(None);
     };
-    let client = reqwest::Client::builder().timeout(PATIENCE).redirect(reqwest::redirect::Policy::none()).build()?;
+    let client = reqwest::Client::builder()
+        .timeout(PATIENCE)
+        .redirect(reqwest::redirect::Policy::none())
+        .build()?;
     let exporter = SpanExporter::builder()
         .with_http()
-        .with_http_client(OnRuntime { client, runtime: Handle::current(), tasks: tasks.clone() })
+        .with_http_client(OnRuntime {
+            client,
+            runtime: Handle::current(),
+            tasks: tasks.clone(),
+        })
         .with_protocol(Protocol::HttpJson)
         .build()
         .with_context(|| format!("{variable} does not lead to a collector of traces"))?;
@@ -45,13 +61,24 @@ pub(super) fn provider(environment: &Environment, tasks: &Tasks) -> anyhow::Resu
     if environment.filled("OTEL_SERVICE_NAME").is_none() {
         resource = resource.with_service_name(SERVICE);
     }
-    Ok(Some(SdkTracerProvider::builder().with_batch_exporter(exporter).with_resource(resource.build()).build()))
+    Ok(Some(
+        SdkTracerProvider::builder()
+            .with_batch_exporter(exporter)
+            .with_resource(resource.build())
+            .build(),
+    ))
 }
 
 /// The layer that hands our own spans to `provider`. Those of the HTTP client that sends them would never end.
-pub(super) fn layer<S: Subscriber + for<'a> LookupSpan<'a>>(provider: &SdkTracerProvider) -> impl Layer<S> + use<S> {
+pub(super) fn layer<S: Subscriber + for<'a> LookupSpan<'a>>(
+    provider: &SdkTracerProvider,
+) -> impl Layer<S> + use<S> {
     let ours = Targets::new().with_target("deerflow", LevelFilter::INFO);
-    tracing_opentelemetry::layer().with_tracer(provider.tracer(SERVICE)).with_location(false).with_threads(false).with_filter(ours)
+    tracing_opentelemetry::layer()
+        .with_tracer(provider.tracer(SERVICE))
+        .with_location(false)
+        .with_threads(false)
+        .with_filter(ours)
 }
 
 /// Sends from the exporter's thread, which is none of the runtime's.
@@ -75,7 +102,10 @@ impl HttpClient for OnRuntime {
     }
 }
 
-async fn send(client: reqwest::Client, request: reqwest::Request) -> Result<Response<Bytes>, HttpError> {
+async fn send(
+    client: reqwest::Client,
+    request: reqwest::Request,
+) -> Result<Response<Bytes>, HttpError> {
     let answer = client.execute(request).await?;
     let mut response = Response::new(Bytes::new());
     *response.status_mut() = answer.status();

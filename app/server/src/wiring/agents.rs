@@ -9,7 +9,8 @@ use harness::agents::StaticResolver;
 use harness::agents::conformance::{CONFORMANCE, ConformanceAgent};
 use harness::agents::custom::CustomAgents;
 use harness::agents::lead::{
-    Guards, LEAD_AGENT, LeadAgentSpec, LeadAgents, USUAL_FILE_TOOLS, bash_tool, configured_models, file_tool, kind_of,
+    Guards, LEAD_AGENT, LeadAgentSpec, LeadAgents, USUAL_FILE_TOOLS, bash_tool, configured_models,
+    file_tool, kind_of,
 };
 use harness::clock::Clock;
 use harness::config::{AppConfig, ModelConfig, ToolConfig};
@@ -31,7 +32,11 @@ use crate::config::ConfigHandle;
 
 /// The assistants of the configuration in force.
 pub(super) fn resolver(config: ConfigHandle, parts: Parts) -> Arc<ConfiguredAgents> {
-    Arc::new(ConfiguredAgents { config, parts, assembled: Mutex::new(None) })
+    Arc::new(ConfiguredAgents {
+        config,
+        parts,
+        assembled: Mutex::new(None),
+    })
 }
 
 /// What agents have in common, whatever the configuration says.
@@ -60,12 +65,17 @@ pub(super) struct Parts {
 }
 
 /// Which provider a model entry means, or what is wrong with the entry.
-pub(super) fn check_entry(model: &ModelConfig, clock: Arc<dyn Clock>) -> Result<ProviderKind, String> {
+pub(super) fn check_entry(
+    model: &ModelConfig,
+    clock: Arc<dyn Clock>,
+) -> Result<ProviderKind, String> {
     let kind = ProviderKind::parse(&model.provider).map_err(|error| error.to_string())?;
     // Its fallbacks are entries of their own.
     let mut alone = model.clone();
     alone.fallback_models.clear();
-    ModelCatalog::from_config(&[alone], clock).get(&model.name).map_err(|error| error.message)?;
+    ModelCatalog::from_config(&[alone], clock)
+        .get(&model.name)
+        .map_err(|error| error.message)?;
     Ok(kind)
 }
 
@@ -102,9 +112,16 @@ impl ConfiguredAgents {
     }
 
     fn assemble(&self, config: Arc<AppConfig>) -> Assembled {
-        let models = configured_models(&config, ModelCatalog::from_config(&config.models, self.parts.clock.clone()));
+        let models = configured_models(
+            &config,
+            ModelCatalog::from_config(&config.models, self.parts.clock.clone()),
+        );
         let agents = self.agents(&config, &models);
-        Assembled { config, models, agents }
+        Assembled {
+            config,
+            models,
+            agents,
+        }
     }
 
     fn agents(&self, config: &AppConfig, models: &AsideModels) -> StaticResolver {
@@ -115,14 +132,19 @@ impl ConfiguredAgents {
             files: Some(self.parts.files.clone()),
             skills: Some(self.parts.skills.clone()),
             guards: self.guards(config),
-            memory: Some((self.parts.memories.clone(), MemoryRules::from(&config.memory))),
+            memory: Some((
+                self.parts.memories.clone(),
+                MemoryRules::from(&config.memory),
+            )),
             ..LeadAgentSpec::configured(config, models)
         };
         let agents = StaticResolver::new().with(LEAD_AGENT, LeadAgents::new(lead));
         match (config.testing.conformance_agent, self.parts.testing) {
             (true, true) => agents.with(CONFORMANCE, ConformanceAgent::new(models.catalog.clone())),
             (true, false) => {
-                tracing::error!("testing.conformance_agent is left out: this server does not listen on loopback alone");
+                tracing::error!(
+                    "testing.conformance_agent is left out: this server does not listen on loopback alone"
+                );
                 agents
             }
             (false, _) => agents,
@@ -130,8 +152,15 @@ impl ConfiguredAgents {
     }
 
     fn guards(&self, config: &AppConfig) -> Guards {
-        let beside = self.config.path().and_then(Path::parent).unwrap_or(Path::new("."));
-        Guards { guardrails: with_file(config.guardrails.clone(), beside), ..Guards::from(config) }
+        let beside = self
+            .config
+            .path()
+            .and_then(Path::parent)
+            .unwrap_or(Path::new("."));
+        Guards {
+            guardrails: with_file(config.guardrails.clone(), beside),
+            ..Guards::from(config)
+        }
     }
 
     /// The configured tools that this build has, then those that always belong to an agent.
@@ -139,8 +168,12 @@ impl ConfiguredAgents {
         let mut tools = ToolRegistry::new();
         for entry in &config.tools {
             match (kind_of(entry), &self.parts.commands) {
-                ("bash", Ok(sandbox)) => tools.add(bash_tool(sandbox.clone(), config, &self.parts.files)),
-                ("bash", Err(why)) => tracing::error!(tool = %entry.name, why, "commands cannot be run here; the tool is left out"),
+                ("bash", Ok(sandbox)) => {
+                    tools.add(bash_tool(sandbox.clone(), config, &self.parts.files))
+                }
+                ("bash", Err(why)) => {
+                    tracing::error!(tool = %entry.name, why, "commands cannot be run here; the tool is left out")
+                }
                 _ if web::is_web(entry) => tools.extend(web::tool(self.parts.web.as_ref(), entry)),
                 (kind, _) => self.add_file_tool(kind, entry, config, &mut tools),
             }
@@ -150,22 +183,38 @@ impl ConfiguredAgents {
                 tools.extend(file_tool(kind, config, &self.parts.files));
             }
         }
-        tools.add(erase(PresentFiles { home: self.parts.files.clone() }));
-        tools.extend(InvokeAcpAgent::new(config.acp_agents.clone(), self.parts.acp.clone()).map(erase));
+        tools.add(erase(PresentFiles {
+            home: self.parts.files.clone(),
+        }));
+        tools.extend(
+            InvokeAcpAgent::new(config.acp_agents.clone(), self.parts.acp.clone()).map(erase),
+        );
         tools
     }
 
-    fn add_file_tool(&self, kind: &str, entry: &ToolConfig, config: &AppConfig, tools: &mut ToolRegistry) {
+    fn add_file_tool(
+        &self,
+        kind: &str,
+        entry: &ToolConfig,
+        config: &AppConfig,
+        tools: &mut ToolRegistry,
+    ) {
         match file_tool(kind, config, &self.parts.files) {
             Some(tool) => tools.add(tool),
-            None => tracing::warn!(tool = %entry.name, kind = %entry.implementation, "this build has no such tool; it is left out"),
+            None => {
+                tracing::warn!(tool = %entry.name, kind = %entry.implementation, "this build has no such tool; it is left out")
+            }
         }
     }
 }
 
 #[async_trait]
 impl AgentResolver for ConfiguredAgents {
-    async fn resolve(&self, assistant: &str, options: &Map<String, Value>) -> Result<Arc<dyn Agent>, UnknownAssistant> {
+    async fn resolve(
+        &self,
+        assistant: &str,
+        options: &Map<String, Value>,
+    ) -> Result<Arc<dyn Agent>, UnknownAssistant> {
         self.assembled().agents.resolve(assistant, options).await
     }
 

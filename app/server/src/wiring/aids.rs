@@ -10,7 +10,9 @@ impl AidsView for ConfiguredAgents {
     fn compactor(&self, model: Option<&str>) -> Option<Compactor> {
         let now = self.assembled();
         let section = &now.config.summarization;
-        section.enabled.then(|| Compactor::new(section, now.models.clone(), model))
+        section
+            .enabled
+            .then(|| Compactor::new(section, now.models.clone(), model))
     }
 
     fn ruler(&self, model: Option<&str>) -> Compactor {
@@ -22,13 +24,20 @@ impl AidsView for ConfiguredAgents {
         let now = self.assembled();
         let section = &now.config.suggestions;
         let most = usize::try_from(section.max_suggestions).unwrap_or(usize::MAX);
-        section.enabled.then(|| Suggester { models: now.models.clone(), most })
+        section.enabled.then(|| Suggester {
+            models: now.models.clone(),
+            most,
+        })
     }
 
     fn polisher(&self) -> Option<Polisher> {
         let now = self.assembled();
         let section = &now.config.input_polish;
         let max_chars = usize::try_from(section.max_chars).unwrap_or(usize::MAX);
-        section.enabled.then(|| Polisher { models: now.models.clone(), model: section.model_name.clone(), max_chars })
+        section.enabled.then(|| Polisher {
+            models: now.models.clone(),
+            model: section.model_name.clone(),
+            max_chars,
+        })
     }
 }

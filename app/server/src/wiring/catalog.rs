@@ -14,7 +14,10 @@ use crate::config::ConfigHandle;
 
 /// Answers from the configuration in force.
 #[derive(Debug)]
-pub(super) struct ConfigCatalog(pub(super) ConfigHandle, pub(super) Option<Arc<dyn DocumentReader>>);
+pub(super) struct ConfigCatalog(
+    pub(super) ConfigHandle,
+    pub(super) Option<Arc<dyn DocumentReader>>,
+);
 
 impl CatalogView for ConfigCatalog {
     fn models(&self) -> Vec<ModelFacts> {
@@ -24,13 +27,20 @@ impl CatalogView for ConfigCatalog {
     fn features(&self) -> FeatureView {
         let config = self.0.current();
         // What this build does not have is off, whatever the file says.
-        FeatureView { token_usage: config.token_usage.enabled, agents_api: config.agents_api.enabled, ..FeatureView::default() }
+        FeatureView {
+            token_usage: config.token_usage.enabled,
+            agents_api: config.agents_api.enabled,
+            ..FeatureView::default()
+        }
     }
 
     fn suggestions(&self) -> SuggestionsView {
         let config = self.0.current();
         let max_suggestions = u8::try_from(config.suggestions.max_suggestions).unwrap_or(5);
-        SuggestionsView { enabled: config.suggestions.enabled, max_suggestions }
+        SuggestionsView {
+            enabled: config.suggestions.enabled,
+            max_suggestions,
+        }
     }
 
     fn memory(&self) -> MemoryView {
@@ -42,12 +52,21 @@ impl CatalogView for ConfigCatalog {
         let ttl = &config.checkpointer.ttl;
         let after = TimeDelta::try_minutes(i64::try_from(ttl.default_ttl?).ok()?)?;
         let named = Expiry::WORDS.iter().find(|(word, _)| *word == ttl.strategy);
-        Some(ThreadTtl { after, then: named.map(|(_, expiry)| *expiry).unwrap_or_default() })
+        Some(ThreadTtl {
+            after,
+            then: named.map(|(_, expiry)| *expiry).unwrap_or_default(),
+        })
     }
 
     fn pricing(&self, model: &str) -> Option<Pricing> {
         let config = self.0.current();
-        config.models.iter().find(|entry| entry.name == model)?.pricing.as_ref().map(Pricing::from)
+        config
+            .models
+            .iter()
+            .find(|entry| entry.name == model)?
+            .pricing
+            .as_ref()
+            .map(Pricing::from)
     }
 
     fn uploads(&self) -> UploadLimits {
@@ -55,6 +74,8 @@ impl CatalogView for ConfigCatalog {
     }
 
     fn documents(&self) -> Option<Arc<dyn DocumentReader>> {
-        self.1.clone().filter(|_| self.0.current().uploads.auto_convert_documents)
+        self.1
+            .clone()
+            .filter(|_| self.0.current().uploads.auto_convert_documents)
     }
 }

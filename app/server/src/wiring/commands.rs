@@ -10,7 +10,8 @@ use harness::config_file::{Environment, locate_extensions};
 use harness::net::SystemLookup;
 use harness::runtime::tasks::Tasks;
 use harness::sandbox::command::bubblewrap::{
-    BubblewrapCommandSandbox, BubblewrapOptions, InnerProgram, Layer, LayerReport, Network, ProbeReport,
+    BubblewrapCommandSandbox, BubblewrapOptions, InnerProgram, Layer, LayerReport, Network,
+    ProbeReport,
 };
 use harness::sandbox::command::host::HostCommandSandbox;
 use harness::sandbox::egress::{EgressProxy, ProxyLimits};
@@ -22,7 +23,19 @@ use crate::config::{ConfigHandle, Settings};
 use crate::own_program::{self, SANDBOX_INNER};
 
 /// What commands on the bare host get of this process' environment: nothing that is a secret.
-const HOST_VARIABLES: &[&str] = &["PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "JAVA_HOME"];
+const HOST_VARIABLES: &[&str] = &[
+    "PATH",
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "LANG",
+    "LC_ALL",
+    "LC_CTYPE",
+    "TZ",
+    "TMPDIR",
+    "JAVA_HOME",
+];
 
 /// Places inside that mounts may neither take nor stand above.
 const RESERVED: &[&str] = &[
@@ -54,7 +67,12 @@ pub fn is_wanted(config: &AppConfig) -> bool {
 }
 
 /// Tries the configured place out and says what it found.
-pub(super) async fn open(handle: &ConfigHandle, settings: &Settings, mounts: Vec<Mount>, tasks: &Tasks) -> CommandPlace {
+pub(super) async fn open(
+    handle: &ConfigHandle,
+    settings: &Settings,
+    mounts: Vec<Mount>,
+    tasks: &Tasks,
+) -> CommandPlace {
     let config = handle.current();
     if !is_wanted(&config) {
         return Err("no tool ran commands when this server was started: restart it".to_owned());
@@ -64,42 +82,77 @@ pub(super) async fn open(handle: &ConfigHandle, settings: &Settings, mounts: Vec
         return containers::open(handle, settings, tasks).await;
     }
     if sandbox.allow_host_bash {
-        tracing::warn!("sandbox.allow_host_bash: commands of agents run on this host, as this user and without a sandbox");
-        let host = HostCommandSandbox::new(host_variables(sandbox, handle.environment()), CommandLimits::from(&sandbox.limits));
-        return host.map(|host| limited(host, sandbox)).map_err(|error| error.to_string());
+        tracing::warn!(
+            "sandbox.allow_host_bash: commands of agents run on this host, as this user and without a sandbox"
+        );
+        let host = HostCommandSandbox::new(
+            host_variables(sandbox, handle.environment()),
+            CommandLimits::from(&sandbox.limits),
+        );
+        return host
+            .map(|host| limited(host, sandbox))
+            .map_err(|error| error.to_string());
     }
     if sandbox.network == SandboxNetworkConfig::Host {
-        tracing::warn!("sandbox.network: commands reach whatever this machine reaches, its own ports among it");
+        tracing::warn!(
+            "sandbox.network: commands reach whatever this machine reaches, its own ports among it"
+        );
     }
-    let (opened, report) = BubblewrapCommandSandbox::open(options(sandbox, handle, settings, mounts)?).await;
+    let (opened, report) =
+        BubblewrapCommandSandbox::open(options(sandbox, handle, settings, mounts)?).await;
     match opened {
         Some(opened) => {
-            tracing::info!(layers = report.active(), missing = report.missing_text(), "commands run in a sandbox");
+            tracing::info!(
+                layers = report.active(),
+                missing = report.missing_text(),
+                "commands run in a sandbox"
+            );
             Ok(limited(opened, sandbox))
         }
         None => {
-            tracing::error!(missing = report.missing_text(), "commands are refused: the sandbox does not hold here");
+            tracing::error!(
+                missing = report.missing_text(),
+                "commands are refused: the sandbox does not hold here"
+            );
             Err(report.missing_text())
         }
     }
 }
 
 fn limited(place: impl CommandSandbox, config: &SandboxConfig) -> Arc<dyn CommandSandbox> {
-    Arc::new(LimitedCommandSandbox::new(place, config.max_commands, Duration::from_secs(config.acquire_timeout)))
+    Arc::new(LimitedCommandSandbox::new(
+        place,
+        config.max_commands,
+        Duration::from_secs(config.acquire_timeout),
+    ))
 }
 
 /// Tries the sandbox of a configuration out with files in `support`.
 pub async fn probe(sandbox: &SandboxConfig, support: PathBuf) -> ProbeReport {
     let limits = CommandLimits::from(&sandbox.limits);
-    let options =
-        network(sandbox, &support).map(|network| BubblewrapOptions { limits, network, inner: inner(), ..BubblewrapOptions::new(support) });
+    let options = network(sandbox, &support).map(|network| BubblewrapOptions {
+        limits,
+        network,
+        inner: inner(),
+        ..BubblewrapOptions::new(support)
+    });
     match options {
         Ok(options) => BubblewrapCommandSandbox::open(options).await.1,
-        Err(why) => ProbeReport { layers: vec![LayerReport { layer: Layer::Network, missing: Some(why) }] },
+        Err(why) => ProbeReport {
+            layers: vec![LayerReport {
+                layer: Layer::Network,
+                missing: Some(why),
+            }],
+        },
     }
 }
 
-fn options(sandbox: &SandboxConfig, handle: &ConfigHandle, settings: &Settings, mounts: Vec<Mount>) -> Result<BubblewrapOptions, String> {
+fn options(
+    sandbox: &SandboxConfig,
+    handle: &ConfigHandle,
+    settings: &Settings,
+    mounts: Vec<Mount>,
+) -> Result<BubblewrapOptions, String> {
     let support = settings.home.join("sandbox");
     Ok(BubblewrapOptions {
         network: network(sandbox, &support)?,
@@ -119,8 +172,15 @@ fn network(sandbox: &SandboxConfig, support: &Path) -> Result<Network, String> {
         None => Ok(Network::None),
         Some(rules) => {
             let rules = rules.map_err(|error| format!("sandbox.network: {error}"))?;
-            let proxy = EgressProxy::new(support, rules, Arc::new(SystemLookup::default()), ProxyLimits::default());
-            let proxy = proxy.map_err(|error| format!("the proxy of sandboxed commands does not start: {error}"))?;
+            let proxy = EgressProxy::new(
+                support,
+                rules,
+                Arc::new(SystemLookup::default()),
+                ProxyLimits::default(),
+            );
+            let proxy = proxy.map_err(|error| {
+                format!("the proxy of sandboxed commands does not start: {error}")
+            })?;
             Ok(Network::Proxied(Arc::new(proxy)))
         }
     }
@@ -128,7 +188,10 @@ fn network(sandbox: &SandboxConfig, support: &Path) -> Result<Network, String> {
 
 /// This program, told to be what sandboxes begin with.
 fn inner() -> Option<InnerProgram> {
-    own_program::path().map(|program| InnerProgram { program, arguments: vec![SANDBOX_INNER.to_owned()] })
+    own_program::path().map(|program| InnerProgram {
+        program,
+        arguments: vec![SANDBOX_INNER.to_owned()],
+    })
 }
 
 /// The folders that commands and file tools see beside those of their thread.
@@ -139,31 +202,58 @@ pub(super) fn mounted(handle: &ConfigHandle, settings: &Settings) -> Vec<Mount> 
 /// What this server keeps for itself.
 pub(super) fn hidden(handle: &ConfigHandle, settings: &Settings) -> Vec<PathBuf> {
     let root = handle.environment().project_root();
-    let dotenv = [Some(root.as_path()), root.parent()].into_iter().flatten().map(|folder| folder.join(".env"));
+    let dotenv = [Some(root.as_path()), root.parent()]
+        .into_iter()
+        .flatten()
+        .map(|folder| folder.join(".env"));
     // What servers of tools are reached with stands in the file of extensions.
     let extensions = locate_extensions(handle.environment()).ok();
-    let secret = handle.path().map(PathBuf::from).into_iter().chain(extensions).chain(dotenv);
-    let data = [settings.home.clone(), settings.sqlite_dir(&handle.current().database)];
-    data.into_iter().chain(secret).map(|path| canonical(&path)).collect()
+    let secret = handle
+        .path()
+        .map(PathBuf::from)
+        .into_iter()
+        .chain(extensions)
+        .chain(dotenv);
+    let data = [
+        settings.home.clone(),
+        settings.sqlite_dir(&handle.current().database),
+    ];
+    data.into_iter()
+        .chain(secret)
+        .map(|path| canonical(&path))
+        .collect()
 }
 
 /// The configured folders that can be mounted; the log tells of the others.
 pub(super) fn mounts(sandbox: &SandboxConfig, hidden: &[PathBuf]) -> Vec<Mount> {
     let (good, bad): (Vec<_>, Vec<_>) = sandbox.mounts.iter().partition(|mount| {
         let inside = Path::new(&mount.container_path);
-        let climbs = inside.components().any(|part| !matches!(part, std::path::Component::Normal(_) | std::path::Component::RootDir));
+        let climbs = inside.components().any(|part| {
+            !matches!(
+                part,
+                std::path::Component::Normal(_) | std::path::Component::RootDir
+            )
+        });
         let is_free = inside.is_absolute() && inside.parent().is_some() && !climbs;
         is_free
-            && !RESERVED.iter().any(|reserved| inside.starts_with(reserved) || Path::new(reserved).starts_with(inside))
+            && !RESERVED.iter().any(|reserved| {
+                inside.starts_with(reserved) || Path::new(reserved).starts_with(inside)
+            })
             && mount.host_path.is_absolute()
             && mount.host_path.exists()
-            && !hidden.iter().any(|secret| overlap(secret, &canonical(&mount.host_path)))
+            && !hidden
+                .iter()
+                .any(|secret| overlap(secret, &canonical(&mount.host_path)))
     });
     for mount in bad {
         tracing::error!(host = %mount.host_path.display(), inside = %mount.container_path, "this mount is left out: a path is missing, relative or reserved, or shows what this server keeps for itself");
     }
     good.into_iter()
-        .map(|mount| Mount { host: mount.host_path.clone(), inside: mount.container_path.clone(), read_only: mount.read_only })
+        .map(|mount| Mount {
+            host: mount.host_path.clone(),
+            inside: mount.container_path.clone(),
+            read_only: mount.read_only,
+        })
         .collect()
 }
 
@@ -173,20 +263,40 @@ fn overlap(a: &Path, b: &Path) -> bool {
 
 /// The path without links, as far as it is there.
 pub(super) fn canonical(path: &Path) -> PathBuf {
-    let there = path.ancestors().find_map(|ancestor| Some((ancestor, ancestor.canonicalize().ok()?)));
-    there.map_or_else(|| path.to_owned(), |(ancestor, real)| path.strip_prefix(ancestor).map_or(real.clone(), |rest| real.join(rest)))
+    let there = path
+        .ancestors()
+        .find_map(|ancestor| Some((ancestor, ancestor.canonicalize().ok()?)));
+    there.map_or_else(
+        || path.to_owned(),
+        |(ancestor, real)| {
+            path.strip_prefix(ancestor)
+                .map_or(real.clone(), |rest| real.join(rest))
+        },
+    )
 }
 
 /// Whether a variable tells shells and loaders what to run: those that make the sandbox would, too, before it is made.
 fn tells_what_to_run(name: &str) -> bool {
-    name.starts_with("LD_") || ["BASH_ENV", "ENV", "SHELLOPTS", "BASHOPTS", "PS4", "GCONV_PATH", "GLIBC_TUNABLES"].contains(&name)
+    name.starts_with("LD_")
+        || [
+            "BASH_ENV",
+            "ENV",
+            "SHELLOPTS",
+            "BASHOPTS",
+            "PS4",
+            "GCONV_PATH",
+            "GLIBC_TUNABLES",
+        ]
+        .contains(&name)
 }
 
 /// The configured variables whose names a shell can say.
 pub(super) fn variables(sandbox: &SandboxConfig) -> Vec<(String, String)> {
     let is_name = |name: &str| {
         let mut letters = name.bytes();
-        letters.next().is_some_and(|first| first.is_ascii_alphabetic() || first == b'_')
+        letters
+            .next()
+            .is_some_and(|first| first.is_ascii_alphabetic() || first == b'_')
             && letters.all(|c| c.is_ascii_alphanumeric() || c == b'_')
     };
     let named = sandbox.environment.iter().filter(|(name, _)| {
@@ -196,11 +306,15 @@ pub(super) fn variables(sandbox: &SandboxConfig) -> Vec<(String, String)> {
         }
         good
     });
-    named.map(|(name, value)| (name.clone(), value.expose_secret().to_owned())).collect()
+    named
+        .map(|(name, value)| (name.clone(), value.expose_secret().to_owned()))
+        .collect()
 }
 
 fn host_variables(sandbox: &SandboxConfig, environment: &Environment) -> Vec<(String, String)> {
-    let kept = HOST_VARIABLES.iter().filter_map(|name| Some(((*name).to_owned(), environment.get(name)?.to_owned())));
+    let kept = HOST_VARIABLES
+        .iter()
+        .filter_map(|name| Some(((*name).to_owned(), environment.get(name)?.to_owned())));
     kept.chain(variables(sandbox)).collect()
 }
 
@@ -224,19 +338,28 @@ mod tests {
         };
         let (home, shared, link) = (place("srv/deer"), place("shared"), host.path().join("link"));
         std::os::unix::fs::symlink(&home, &link).unwrap();
-        let mount = |host: &Path, inside: &str| json!({"host_path": host, "container_path": inside});
+        let mount =
+            |host: &Path, inside: &str| json!({"host_path": host, "container_path": inside});
         let config = sandbox(json!({"mounts": [
             mount(&shared, "/srv/shared"), mount(&home, "/srv/home"), mount(host.path(), "/srv/all"), mount(&link, "/srv/link"),
             mount(&shared, "/mnt"), mount(&shared, "/lib64/x"),
         ]}));
-        let mounted: Vec<String> = mounts(&config, &[canonical(&home)]).into_iter().map(|mount| mount.inside).collect();
+        let mounted: Vec<String> = mounts(&config, &[canonical(&home)])
+            .into_iter()
+            .map(|mount| mount.inside)
+            .collect();
         assert_eq!(mounted, ["/srv/shared"]);
     }
 
     #[test]
     fn variables_that_shells_obey_are_left_out() {
-        let config = sandbox(json!({"environment": {"TOKEN": "x", "LD_PRELOAD": "x", "BASH_ENV": "x", "1A": "x"}}));
-        let names: Vec<String> = variables(&config).into_iter().map(|(name, _)| name).collect();
+        let config = sandbox(
+            json!({"environment": {"TOKEN": "x", "LD_PRELOAD": "x", "BASH_ENV": "x", "1A": "x"}}),
+        );
+        let names: Vec<String> = variables(&config)
+            .into_iter()
+            .map(|(name, _)| name)
+            .collect();
         assert_eq!(names, ["TOKEN"]);
     }
 }

@@ -8,7 +8,9 @@ use harness::config::SandboxConfig;
 use harness::config_file::Environment;
 use harness::runtime::tasks::Tasks;
 use harness::sandbox::command::Mount;
-use harness::sandbox::command::container::{ContainerCommandSandbox, ContainerMaker, DockerOptions, PoolRules, ProvisionerOptions};
+use harness::sandbox::command::container::{
+    ContainerCommandSandbox, ContainerMaker, DockerOptions, PoolRules, ProvisionerOptions,
+};
 use harness::sandbox::{CommandLimits, CommandSandbox};
 
 use super::commands::{CommandPlace, canonical, hidden, mounts, variables};
@@ -35,7 +37,11 @@ pub(super) fn is_wanted(sandbox: &SandboxConfig) -> bool {
 }
 
 /// Has commands run in containers. An engine that is down may come up later, so the tool is there all the same.
-pub(super) async fn open(handle: &ConfigHandle, settings: &Settings, tasks: &Tasks) -> CommandPlace {
+pub(super) async fn open(
+    handle: &ConfigHandle,
+    settings: &Settings,
+    tasks: &Tasks,
+) -> CommandPlace {
     let config = handle.current();
     let sandbox = &config.sandbox;
     let maker = maker(sandbox, handle.environment(), &settings.home)?;
@@ -45,42 +51,79 @@ pub(super) async fn open(handle: &ConfigHandle, settings: &Settings, tasks: &Tas
     }
     let mounts = match &maker {
         ContainerMaker::Docker(options) => {
-            let kept: Vec<PathBuf> = hidden(handle, settings).into_iter().chain([canonical(&options.socket)]).collect();
+            let kept: Vec<PathBuf> = hidden(handle, settings)
+                .into_iter()
+                .chain([canonical(&options.socket)])
+                .collect();
             mounts(sandbox, &kept)
         }
         // Its folders are those of other machines.
         ContainerMaker::Provisioner(_) => Vec::new(),
     };
-    let opened = ContainerCommandSandbox::new(maker, rules(sandbox), CommandLimits::from(&sandbox.limits), mounts, tasks.clone());
-    opened.map(|opened| Arc::new(opened) as Arc<dyn CommandSandbox>).map_err(|error| error.to_string())
+    let opened = ContainerCommandSandbox::new(
+        maker,
+        rules(sandbox),
+        CommandLimits::from(&sandbox.limits),
+        mounts,
+        tasks.clone(),
+    );
+    opened
+        .map(|opened| Arc::new(opened) as Arc<dyn CommandSandbox>)
+        .map_err(|error| error.to_string())
 }
 
 /// Who makes containers, or what is wrong with the configuration.
-pub(super) fn maker(sandbox: &SandboxConfig, environment: &Environment, home: &Path) -> Result<ContainerMaker, String> {
+pub(super) fn maker(
+    sandbox: &SandboxConfig,
+    environment: &Environment,
+    home: &Path,
+) -> Result<ContainerMaker, String> {
     if sandbox.thread_data_mounts == Some(false) {
         return Err("sandbox.thread_data_mounts: false would hide the conversation's files from its commands; remove it".to_owned());
     }
     if sandbox.extra.text("base_url").is_some() {
-        tracing::warn!("sandbox.base_url is not used: each conversation gets a container of its own");
+        tracing::warn!(
+            "sandbox.base_url is not used: each conversation gets a container of its own"
+        );
     }
     if let Some(url) = &sandbox.provisioner_url {
-        let url = url.parse::<reqwest::Url>().map_err(|error| format!("sandbox.provisioner_url {url:?} is no address: {error}"))?;
+        let url = url
+            .parse::<reqwest::Url>()
+            .map_err(|error| format!("sandbox.provisioner_url {url:?} is no address: {error}"))?;
         let mount = |mount: &harness::config::VolumeMountConfig| Mount {
             host: mount.host_path.clone(),
             inside: mount.container_path.clone(),
             read_only: mount.read_only,
         };
         let mounts = sandbox.mounts.iter().map(mount).collect();
-        return Ok(ContainerMaker::Provisioner(ProvisionerOptions { url, key: sandbox.provisioner_api_key.clone(), mounts }));
+        return Ok(ContainerMaker::Provisioner(ProvisionerOptions {
+            url,
+            key: sandbox.provisioner_api_key.clone(),
+            mounts,
+        }));
     }
     Ok(ContainerMaker::Docker(DockerOptions {
         socket: socket(environment)?,
         // Whose programs these are is nobody's to choose but the administrator's.
-        image: sandbox.image.clone().ok_or("sandbox.image is not set: name the image of an all-in-one sandbox")?,
-        prefix: sandbox.container_prefix.clone().unwrap_or_else(|| USUAL_PREFIX.to_owned()),
+        image: sandbox
+            .image
+            .clone()
+            .ok_or("sandbox.image is not set: name the image of an all-in-one sandbox")?,
+        prefix: sandbox
+            .container_prefix
+            .clone()
+            .unwrap_or_else(|| USUAL_PREFIX.to_owned()),
         first_port: sandbox.port,
-        host: environment.filled(ENGINE_HOST).unwrap_or("127.0.0.1").to_owned(),
-        home: (home.to_owned(), environment.filled(ENGINE_HOME).map_or_else(|| home.to_owned(), PathBuf::from)),
+        host: environment
+            .filled(ENGINE_HOST)
+            .unwrap_or("127.0.0.1")
+            .to_owned(),
+        home: (
+            home.to_owned(),
+            environment
+                .filled(ENGINE_HOME)
+                .map_or_else(|| home.to_owned(), PathBuf::from),
+        ),
         limits: CommandLimits::from(&sandbox.limits),
         environment: variables(sandbox),
     }))
@@ -96,7 +139,10 @@ fn rules(sandbox: &SandboxConfig) -> PoolRules {
         acquire_limit: Duration::from_secs(sandbox.acquire_timeout),
         ready_limit: READY_LIMIT,
         idle_limit: (!idle.is_zero()).then_some(idle),
-        trust: Duration::try_from_secs_f64(sandbox.health_check_skip_seconds.unwrap_or(USUAL_TRUST)).unwrap_or(Duration::MAX),
+        trust: Duration::try_from_secs_f64(
+            sandbox.health_check_skip_seconds.unwrap_or(USUAL_TRUST),
+        )
+        .unwrap_or(Duration::MAX),
     }
 }
 
@@ -105,13 +151,27 @@ fn socket(environment: &Environment) -> Result<PathBuf, String> {
     for variable in ["DOCKER_HOST", "CONTAINER_HOST"] {
         if let Some(address) = environment.filled(variable) {
             let socket = address.strip_prefix("unix://").map(PathBuf::from);
-            return socket.ok_or_else(|| format!("{variable} is {address:?}: containers need an engine at a socket, unix:///path"));
+            return socket.ok_or_else(|| {
+                format!(
+                    "{variable} is {address:?}: containers need an engine at a socket, unix:///path"
+                )
+            });
         }
     }
     let docker = PathBuf::from("/var/run/docker.sock");
-    let of_user = environment.filled("XDG_RUNTIME_DIR").map(|folder| Path::new(folder).join("podman/podman.sock"));
-    let known = [Some(docker.clone()), of_user, Some(PathBuf::from("/run/podman/podman.sock"))];
-    Ok(known.into_iter().flatten().find(|socket| socket.exists()).unwrap_or(docker))
+    let of_user = environment
+        .filled("XDG_RUNTIME_DIR")
+        .map(|folder| Path::new(folder).join("podman/podman.sock"));
+    let known = [
+        Some(docker.clone()),
+        of_user,
+        Some(PathBuf::from("/run/podman/podman.sock")),
+    ];
+    Ok(known
+        .into_iter()
+        .flatten()
+        .find(|socket| socket.exists())
+        .unwrap_or(docker))
 }
 
 #[cfg(test)]
@@ -122,7 +182,11 @@ mod tests {
 
     fn made(value: Value, variables: &[(&str, &str)]) -> Result<ContainerMaker, String> {
         let sandbox: SandboxConfig = serde_json::from_value(value).unwrap();
-        maker(&sandbox, &Environment::of("/srv", variables.iter().copied()), Path::new("/srv/home"))
+        maker(
+            &sandbox,
+            &Environment::of("/srv", variables.iter().copied()),
+            Path::new("/srv/home"),
+        )
     }
 
     #[test]
@@ -130,21 +194,58 @@ mod tests {
         let class = "deerflow.community.aio_sandbox:AioSandboxProvider";
         let config = json!({"use": class, "image": "a/b:1", "port": 9000, "container_prefix": "p"});
         assert!(is_wanted(&serde_json::from_value(config.clone()).unwrap()));
-        let Ok(ContainerMaker::Docker(options)) = made(config, &[("DOCKER_HOST", "unix:///run/x.sock"), (ENGINE_HOME, "/host")]) else {
+        let Ok(ContainerMaker::Docker(options)) = made(
+            config,
+            &[
+                ("DOCKER_HOST", "unix:///run/x.sock"),
+                (ENGINE_HOME, "/host"),
+            ],
+        ) else {
             panic!("an engine");
         };
-        assert_eq!((options.image.as_str(), options.first_port, options.prefix.as_str()), ("a/b:1", Some(9000), "p"));
-        assert_eq!((options.socket, options.home.1), (PathBuf::from("/run/x.sock"), PathBuf::from("/host")));
+        assert_eq!(
+            (
+                options.image.as_str(),
+                options.first_port,
+                options.prefix.as_str()
+            ),
+            ("a/b:1", Some(9000), "p")
+        );
+        assert_eq!(
+            (options.socket, options.home.1),
+            (PathBuf::from("/run/x.sock"), PathBuf::from("/host"))
+        );
         let config = json!({"use": class, "provisioner_url": "http://provisioner:8002", "provisioner_api_key": "k"});
-        assert!(matches!(made(config, &[]), Ok(ContainerMaker::Provisioner(options)) if options.key.is_some()));
+        assert!(
+            matches!(made(config, &[]), Ok(ContainerMaker::Provisioner(options)) if options.key.is_some())
+        );
         assert!(!is_wanted(&SandboxConfig::default()));
     }
 
     #[test]
     fn what_cannot_be_done_is_named() {
-        assert!(made(json!({"image": "a/b:1"}), &[("DOCKER_HOST", "tcp://1.2.3.4:2375")]).unwrap_err().contains("DOCKER_HOST"));
-        assert!(made(json!({}), &[("DOCKER_HOST", "unix:///run/x.sock")]).unwrap_err().contains("sandbox.image"));
-        assert!(made(json!({"provisioner_url": "::"}), &[]).unwrap_err().contains("provisioner_url"));
-        assert!(made(json!({"thread_data_mounts": false}), &[]).unwrap_err().contains("thread_data_mounts"));
+        assert!(
+            made(
+                json!({"image": "a/b:1"}),
+                &[("DOCKER_HOST", "tcp://1.2.3.4:2375")]
+            )
+            .unwrap_err()
+            .contains("DOCKER_HOST")
+        );
+        assert!(
+            made(json!({}), &[("DOCKER_HOST", "unix:///run/x.sock")])
+                .unwrap_err()
+                .contains("sandbox.image")
+        );
+        assert!(
+            made(json!({"provisioner_url": "::"}), &[])
+                .unwrap_err()
+                .contains("provisioner_url")
+        );
+        assert!(
+            made(json!({"thread_data_mounts": false}), &[])
+                .unwrap_err()
+                .contains("thread_data_mounts")
+        );
     }
 }

@@ -39,7 +39,9 @@ impl FileCustomAgents {
     }
 
     fn of_user(&self, user: &str) -> PathBuf {
-        self.home.join("users").join(UserDirName::from_user_id(user).as_str())
+        self.home
+            .join("users")
+            .join(UserDirName::from_user_id(user).as_str())
     }
 
     fn agents_of(&self, user: &str) -> PathBuf {
@@ -53,7 +55,11 @@ impl FileCustomAgents {
 
 #[async_trait]
 impl CustomAgents for FileCustomAgents {
-    async fn get(&self, user: &str, name: &AgentName) -> Result<Option<CustomAgent>, CustomAgentError> {
+    async fn get(
+        &self,
+        user: &str,
+        name: &AgentName,
+    ) -> Result<Option<CustomAgent>, CustomAgentError> {
         let (own, shared, name) = (self.agents_of(user), self.shared(), name.clone());
         off_the_runtime(move || {
             let _seen_whole = shut_for_reading(&own)?;
@@ -69,7 +75,10 @@ impl CustomAgents for FileCustomAgents {
         let (own, shared) = (self.agents_of(user), self.shared());
         off_the_runtime(move || {
             let _seen_whole = shut_for_reading(&own)?;
-            let mut all: BTreeMap<_, _> = read_all(&shared)?.into_iter().map(|(name, agent)| (name, everybodys(agent))).collect();
+            let mut all: BTreeMap<_, _> = read_all(&shared)?
+                .into_iter()
+                .map(|(name, agent)| (name, everybodys(agent)))
+                .collect();
             all.extend(read_all(&own)?);
             Ok(all.into_iter().collect())
         })
@@ -101,7 +110,12 @@ impl CustomAgents for FileCustomAgents {
 
     async fn default_soul(&self, user: &str) -> Result<String, CustomAgentError> {
         let (own, shared) = (self.of_user(user).join(SOUL), self.home.join(SOUL));
-        off_the_runtime(move || Ok(read_text(&own)?.map_or_else(|| read_text(&shared), |soul| Ok(Some(soul)))?.unwrap_or_default())).await
+        off_the_runtime(move || {
+            Ok(read_text(&own)?
+                .map_or_else(|| read_text(&shared), |soul| Ok(Some(soul)))?
+                .unwrap_or_default())
+        })
+        .await
     }
 
     async fn save_default_soul(&self, user: &str, soul: &str) -> Result<(), CustomAgentError> {
@@ -121,7 +135,10 @@ impl CustomAgents for FileCustomAgents {
 }
 
 fn everybodys(agent: CustomAgent) -> CustomAgent {
-    CustomAgent { shared: true, ..agent }
+    CustomAgent {
+        shared: true,
+        ..agent
+    }
 }
 
 /// Nobody changes these agents while the file is held. Where there are no agents there is nothing to hold.
@@ -138,7 +155,11 @@ fn shut_for_reading(agents: &Path) -> Result<Option<File>, CustomAgentError> {
 fn shut_for_writing(agents: &Path) -> Result<File, CustomAgentError> {
     let open = || {
         fs::create_dir_all(agents)?;
-        let file = File::options().create(true).truncate(false).write(true).open(agents.join(LOCK))?;
+        let file = File::options()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .open(agents.join(LOCK))?;
         file.lock()?;
         Ok(file)
     };
@@ -155,7 +176,9 @@ fn read_all(agents: &Path) -> Result<Vec<(AgentName, CustomAgent)>, CustomAgentE
     // A directory that is not in small letters is found by nobody.
     let names = entries.flatten().filter_map(|entry| {
         let file_name = entry.file_name();
-        AgentName::parse(file_name.to_str()?).ok().filter(|name| file_name == name.as_str())
+        AgentName::parse(file_name.to_str()?)
+            .ok()
+            .filter(|name| file_name == name.as_str())
     });
     let read = names.filter_map(|name| match read(agents, &name) {
         Ok(agent) => Some((name, agent?)),
@@ -215,11 +238,19 @@ fn read(agents: &Path, name: &AgentName) -> Result<Option<CustomAgent>, CustomAg
         Some(text) => Ok(Some(text)),
         None => read_text(&place.join(file)),
     };
-    let Some(config) = text_of(CONFIG)? else { return Ok(None) };
-    let keys: serde_json::Value = serde_saphyr::from_str(&config).map_err(|error| unreadable(name, error))?;
+    let Some(config) = text_of(CONFIG)? else {
+        return Ok(None);
+    };
+    let keys: serde_json::Value =
+        serde_saphyr::from_str(&config).map_err(|error| unreadable(name, error))?;
     // A file without keys is an agent without settings.
-    let keys = if keys.is_null() { serde_json::json!({}) } else { keys };
-    let mut agent: CustomAgent = serde_json::from_value(keys).map_err(|error| unreadable(name, error))?;
+    let keys = if keys.is_null() {
+        serde_json::json!({})
+    } else {
+        keys
+    };
+    let mut agent: CustomAgent =
+        serde_json::from_value(keys).map_err(|error| unreadable(name, error))?;
     agent.extra.shift_remove("name");
     agent.soul = text_of(SOUL)?.unwrap_or_default();
     Ok(Some(agent))
@@ -227,8 +258,12 @@ fn read(agents: &Path, name: &AgentName) -> Result<Option<CustomAgent>, CustomAg
 
 fn read_text(path: &Path) -> Result<Option<String>, CustomAgentError> {
     match fs::metadata(path) {
-        Ok(facts) if facts.len() > MAX_BYTES => Err(unavailable(&io::Error::from(io::ErrorKind::FileTooLarge))),
-        Ok(_) => fs::read_to_string(path).map(Some).map_err(|error| unavailable(&error)),
+        Ok(facts) if facts.len() > MAX_BYTES => {
+            Err(unavailable(&io::Error::from(io::ErrorKind::FileTooLarge)))
+        }
+        Ok(_) => fs::read_to_string(path)
+            .map(Some)
+            .map_err(|error| unavailable(&error)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(unavailable(&error)),
     }
@@ -248,7 +283,10 @@ fn write(place: &Path, file: &str, text: &str) -> Result<(), CustomAgentError> {
 }
 
 fn unreadable(name: &AgentName, error: impl std::fmt::Display) -> CustomAgentError {
-    CustomAgentError::Unreadable { name: name.to_string(), reason: error.to_string() }
+    CustomAgentError::Unreadable {
+        name: name.to_string(),
+        reason: error.to_string(),
+    }
 }
 
 /// What the system says, without the path.
@@ -260,7 +298,9 @@ fn unavailable(error: &io::Error) -> CustomAgentError {
 async fn off_the_runtime<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, CustomAgentError> + Send + 'static,
 ) -> Result<T, CustomAgentError> {
-    tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| Err(CustomAgentError::Unavailable(error.to_string())))
+    tokio::task::spawn_blocking(work)
+        .await
+        .unwrap_or_else(|error| Err(CustomAgentError::Unavailable(error.to_string())))
 }
 
 #[cfg(test)]
@@ -293,8 +333,15 @@ mod tests {
     async fn a_change_that_was_cut_short_is_seen_whole_and_ends_with_the_next() {
         let (_home, agents) = fresh();
         let name = AgentName::parse("scout").unwrap();
-        let agent = |text: &str| CustomAgent { soul: text.to_owned(), description: text.to_owned(), ..CustomAgent::default() };
-        assert_eq!(agents.swap("ann", &name, None, Some(&agent("old"))).await, Ok(true));
+        let agent = |text: &str| CustomAgent {
+            soul: text.to_owned(),
+            description: text.to_owned(),
+            ..CustomAgent::default()
+        };
+        assert_eq!(
+            agents.swap("ann", &name, None, Some(&agent("old"))).await,
+            Ok(true)
+        );
         let place = agents.agents_of("ann").join("scout");
         fs::write(place.join("memory.json"), "{}").unwrap();
         // Cut short before the change counts.
@@ -306,12 +353,27 @@ mod tests {
         assert_eq!(agents.get("ann", &name).await, Ok(Some(agent("new"))));
         fs::rename(place.join(NEXT).join(SOUL), place.join(SOUL)).unwrap();
         assert_eq!(agents.get("ann", &name).await, Ok(Some(agent("new"))));
-        assert_eq!(agents.swap("ann", &name, Some(&agent("new")), Some(&agent("newer"))).await, Ok(true));
+        assert_eq!(
+            agents
+                .swap("ann", &name, Some(&agent("new")), Some(&agent("newer")))
+                .await,
+            Ok(true)
+        );
         assert_eq!(agents.get("ann", &name).await, Ok(Some(agent("newer"))));
-        let mut files: Vec<_> = fs::read_dir(&place).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        let mut files: Vec<_> = fs::read_dir(&place)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name())
+            .collect();
         files.sort();
-        assert_eq!(files, [SOUL, CONFIG, "memory.json"], "and nothing else that lies there is touched");
-        assert_eq!(agents.swap("ann", &name, Some(&agent("newer")), None).await, Ok(true));
+        assert_eq!(
+            files,
+            [SOUL, CONFIG, "memory.json"],
+            "and nothing else that lies there is touched"
+        );
+        assert_eq!(
+            agents.swap("ann", &name, Some(&agent("newer")), None).await,
+            Ok(true)
+        );
         assert!(!place.exists());
     }
 
@@ -319,13 +381,33 @@ mod tests {
     async fn agents_of_older_installations_are_everybodys_and_bad_files_say_what_is_wrong() {
         let (home, agents) = fresh();
         let name = AgentName::parse("old").unwrap();
-        write(&home.path().join("agents/old"), CONFIG, "name: old\nmodel: m\n").unwrap();
+        write(
+            &home.path().join("agents/old"),
+            CONFIG,
+            "name: old\nmodel: m\n",
+        )
+        .unwrap();
         let old = agents.get("ann", &name).await.unwrap().unwrap();
         assert!(old.shared && old.model.as_deref() == Some("m") && old.soul.is_empty());
-        let taken = CustomAgent { shared: false, ..old.clone() };
-        assert_eq!(agents.swap("ann", &name, Some(&taken), None).await, Ok(false), "what is everybody's is not one's own");
-        write(&agents.of_user("ann").join("agents/old"), CONFIG, "tool_groups: 5\n").unwrap();
-        assert!(matches!(agents.get("ann", &name).await, Err(CustomAgentError::Unreadable { .. })));
+        let taken = CustomAgent {
+            shared: false,
+            ..old.clone()
+        };
+        assert_eq!(
+            agents.swap("ann", &name, Some(&taken), None).await,
+            Ok(false),
+            "what is everybody's is not one's own"
+        );
+        write(
+            &agents.of_user("ann").join("agents/old"),
+            CONFIG,
+            "tool_groups: 5\n",
+        )
+        .unwrap();
+        assert!(matches!(
+            agents.get("ann", &name).await,
+            Err(CustomAgentError::Unreadable { .. })
+        ));
         assert!(agents.get("bob", &name).await.unwrap().unwrap().shared);
         assert_eq!(agents.list("bob").await, Ok(vec![(name, old)]));
     }

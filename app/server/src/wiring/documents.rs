@@ -13,5 +13,9 @@ const LIMIT: Duration = Duration::from_secs(60);
 /// The reader of documents; none where this is another program than `deerflow`.
 pub(super) fn reader() -> Option<Arc<dyn DocumentReader>> {
     let program = own_program::path()?;
-    Some(Arc::new(ProcessDocumentReader::new(program, [CONVERT_DOCUMENT.to_owned()], LIMIT)))
+    Some(Arc::new(ProcessDocumentReader::new(
+        program,
+        [CONVERT_DOCUMENT.to_owned()],
+        LIMIT,
+    )))
 }

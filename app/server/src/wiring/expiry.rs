@@ -14,8 +14,13 @@ pub(super) fn follow(config: &ConfigHandle, state: Arc<GatewayState>, tasks: &Ta
         loop {
             match sweep_threads(&state).await {
                 Ok(0) => {}
-                Ok(threads) => tracing::info!(threads, "threads went whose time was over, or their past did"),
-                Err(error) => tracing::warn!(%error, "threads whose time is over stay until the next look"),
+                Ok(threads) => tracing::info!(
+                    threads,
+                    "threads went whose time was over, or their past did"
+                ),
+                Err(error) => {
+                    tracing::warn!(%error, "threads whose time is over stay until the next look")
+                }
             }
             if let Err(error) = sweep_files(&state).await {
                 tracing::warn!(%error, "files of deleted threads stay until the next look");

@@ -16,7 +16,12 @@ pub(super) fn with_file(mut section: GuardrailsConfig, base: &Path) -> Guardrail
     if let Some(provider) = &mut section.provider
         && let Some(name) = provider.config.get(FILE).cloned()
     {
-        match name.as_str().filter(|name| !name.is_empty()).map_or(Err("it is no name".to_owned()), |name| read(&base.join(name))) {
+        match name
+            .as_str()
+            .filter(|name| !name.is_empty())
+            .map_or(Err("it is no name".to_owned()), |name| {
+                read(&base.join(name))
+            }) {
             Ok(keys) => {
                 provider.config.remove(FILE);
                 for (key, value) in keys {
@@ -48,19 +53,42 @@ mod tests {
     use super::*;
 
     fn section(file: &Value) -> GuardrailsConfig {
-        serde_json::from_value(json!({"enabled": true, "provider": {"use": "rules", "config": {"file": file}}})).unwrap()
+        serde_json::from_value(
+            json!({"enabled": true, "provider": {"use": "rules", "config": {"file": file}}}),
+        )
+        .unwrap()
     }
 
     #[test]
     fn rules_come_from_their_file_and_a_bad_file_decides_nothing() {
         let dir = tempfile::tempdir().unwrap();
-        std::fs::write(dir.path().join("rules.yaml"), "default: deny\nrules:\n  - {tools: [ls], action: allow}\n").unwrap();
+        std::fs::write(
+            dir.path().join("rules.yaml"),
+            "default: deny\nrules:\n  - {tools: [ls], action: allow}\n",
+        )
+        .unwrap();
         std::fs::write(dir.path().join("bad.yaml"), "- just\n- a list\n").unwrap();
         let provider = |file: Value| with_file(section(&file), dir.path()).provider.unwrap();
         let read = provider(json!("rules.yaml"));
-        assert_eq!((read.kind.as_str(), read.config.get("default"), read.config.get("file")), ("rules", Some(&json!("deny")), None));
-        assert_eq!(read.config["rules"], json!([{"tools": ["ls"], "action": "allow"}]));
-        for bad in [json!("bad.yaml"), json!("none.yaml"), json!(""), json!(5), json!(null)] {
+        assert_eq!(
+            (
+                read.kind.as_str(),
+                read.config.get("default"),
+                read.config.get("file")
+            ),
+            ("rules", Some(&json!("deny")), None)
+        );
+        assert_eq!(
+            read.config["rules"],
+            json!([{"tools": ["ls"], "action": "allow"}])
+        );
+        for bad in [
+            json!("bad.yaml"),
+            json!("none.yaml"),
+            json!(""),
+            json!(5),
+            json!(null),
+        ] {
             assert_eq!(provider(bad).kind, "");
         }
     }

@@ -11,12 +11,18 @@ use super::stores::database_of;
 use crate::config::Settings;
 
 /// The keys, for one command. `tasks` must be shut down afterwards.
-pub async fn open(config: &AppConfig, settings: &Settings, tasks: &Tasks) -> anyhow::Result<Arc<dyn ApiKeyStore>> {
+pub async fn open(
+    config: &AppConfig,
+    settings: &Settings,
+    tasks: &Tasks,
+) -> anyhow::Result<Arc<dyn ApiKeyStore>> {
     let address = database_of(config, settings)?;
     Ok(match Database::open(&address, tasks).await {
         Ok(database) => Arc::new(SqlApiKeyStore::new(&database)),
         Err(OpenError::InUse { .. } | OpenError::InUseByOthers | OpenError::InUseByOne) => {
-            Arc::new(SqlApiKeyStore::new(&Database::beside_a_server(&address).await?))
+            Arc::new(SqlApiKeyStore::new(
+                &Database::beside_a_server(&address).await?,
+            ))
         }
         Err(error) => return Err(error.into()),
     })

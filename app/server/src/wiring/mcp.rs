@@ -12,8 +12,20 @@ use harness::sandbox::FileHome;
 use crate::config::ConfigHandle;
 
 /// What servers and agents that are processes get of this process' environment: nothing that is a secret. The rest is for their own `env`.
-const VARIABLES: [&str; 12] =
-    ["PATH", "HOME", "USER", "LOGNAME", "SHELL", "TERM", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "SSL_CERT_FILE", "SSL_CERT_DIR"];
+const VARIABLES: [&str; 12] = [
+    "PATH",
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "TERM",
+    "LANG",
+    "LC_ALL",
+    "LC_CTYPE",
+    "TZ",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+];
 /// Names further programs that may be configured over HTTP.
 const MORE_LAUNCHERS: &str = "DEER_FLOW_MCP_STDIO_COMMAND_ALLOWLIST";
 
@@ -26,14 +38,33 @@ pub(super) fn open(
 ) -> anyhow::Result<Arc<ConfiguredMcp>> {
     let environment = config.environment().clone();
     let more = environment.filled(MORE_LAUNCHERS).unwrap_or_default();
-    let launchers = more.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect();
-    let surroundings = McpSurroundings { files: Some(files.clone()), variables: program_variables(&environment), tasks: tasks.clone() };
+    let launchers = more
+        .split(',')
+        .map(str::trim)
+        .filter(|name| !name.is_empty())
+        .map(str::to_owned)
+        .collect();
+    let surroundings = McpSurroundings {
+        files: Some(files.clone()),
+        variables: program_variables(&environment),
+        tasks: tasks.clone(),
+    };
     let variables = Variables::new(move |name| environment.get(name).map(str::to_owned));
-    let place = McpPlace { file, config: Arc::new(config.clone()), variables, launchers };
-    Ok(Arc::new(ConfiguredMcp::open(place, surroundings).context("MCP servers cannot be used")?))
+    let place = McpPlace {
+        file,
+        config: Arc::new(config.clone()),
+        variables,
+        launchers,
+    };
+    Ok(Arc::new(
+        ConfiguredMcp::open(place, surroundings).context("MCP servers cannot be used")?,
+    ))
 }
 
 /// The variables of every program that tools come from.
 pub(super) fn program_variables(environment: &Environment) -> Vec<(String, String)> {
-    VARIABLES.iter().filter_map(|name| Some(((*name).to_owned(), environment.get(name)?.to_owned()))).collect()
+    VARIABLES
+        .iter()
+        .filter_map(|name| Some(((*name).to_owned(), environment.get(name)?.to_owned())))
+        .collect()
 }

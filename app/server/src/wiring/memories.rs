@@ -23,7 +23,10 @@ pub(super) fn follow(
     let now = move || {
         let now = agents.assembled();
         let rules = MemoryRules::from(&now.config.memory);
-        let learner = Learner { models: now.models.clone(), model: rules.model.clone() };
+        let learner = Learner {
+            models: now.models.clone(),
+            model: rules.model.clone(),
+        };
         (rules, learner)
     };
     lessons.spawn(TaskKind::Finish, "memory", worker.run(stop, now));

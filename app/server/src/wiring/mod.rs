@@ -103,9 +103,16 @@ impl App {
         let (bridge, bell) = bridge::open(&now, settings, stores.streams.clone(), &tasks)?;
         bridge.start().await?;
         let extensions = skills::extensions(config.environment())?;
-        let skills = skills::open(&now, settings, config.environment(), extensions.clone(), clock.clone())?;
+        let skills = skills::open(
+            &now,
+            settings,
+            config.environment(),
+            extensions.clone(),
+            clock.clone(),
+        )?;
         let mounts = commands::mounted(config, settings);
-        let files = FileHome::new(settings.home.as_path(), FileLimits::default()).with_shelves(Arc::new(skills.clone()));
+        let files = FileHome::new(settings.home.as_path(), FileLimits::default())
+            .with_shelves(Arc::new(skills.clone()));
         let files = files.with_mounts(Mounts::new(mounts.clone()));
         let memories = Memories::new(stores.memories, clock.clone(), ids.clone());
         let commands = commands::open(config, settings, mounts, &tasks).await;
@@ -119,7 +126,11 @@ impl App {
             commands,
             web: web::kit(config.environment()),
             live_tools: mcp.tools(),
-            acp: Arc::new(AcpSurroundings::new(files.clone(), mcp::program_variables(config.environment()), Some(mcp.config()))),
+            acp: Arc::new(AcpSurroundings::new(
+                files.clone(),
+                mcp::program_variables(config.environment()),
+                Some(mcp.config()),
+            )),
             clock: clock.clone(),
             testing: settings.is_loopback(),
         };
@@ -144,9 +155,21 @@ impl App {
             },
             RunLimits::from(&*now),
         ));
-        let policy = WebhookPolicy { allow_private: now.webhooks.allow_private };
-        let key = now.webhooks.secret.as_ref().map(SigningKey::new).transpose().context("`webhooks.secret` cannot be used")?;
-        let options = SenderOptions { policy, key, ..SenderOptions::default() };
+        let policy = WebhookPolicy {
+            allow_private: now.webhooks.allow_private,
+        };
+        let key = now
+            .webhooks
+            .secret
+            .as_ref()
+            .map(SigningKey::new)
+            .transpose()
+            .context("`webhooks.secret` cannot be used")?;
+        let options = SenderOptions {
+            policy,
+            key,
+            ..SenderOptions::default()
+        };
         let recovered = match role {
             Role::Server => {
                 let upkeep = Upkeep {
@@ -164,17 +187,46 @@ impl App {
             Role::Guest => runs.join().await?,
         };
         if recovered > 0 {
-            tracing::warn!(runs = recovered, "took over runs that a former process left unfinished");
+            tracing::warn!(
+                runs = recovered,
+                "took over runs that a former process left unfinished"
+            );
         }
         limits::follow(config, runs.clone(), &tasks);
-        let items = items::open(&now.store, &now.llm_call, config.environment(), stores.items, clock.clone())?;
-        tasks.spawn(TaskKind::Service, "store sweeper", items.clone().keep_swept(tasks.token().clone()));
-        let till = Till { events: stores.events.clone(), ledger: stores.usage.clone(), clock: clock.clone(), ids: ids.clone() };
+        let items = items::open(
+            &now.store,
+            &now.llm_call,
+            config.environment(),
+            stores.items,
+            clock.clone(),
+        )?;
+        tasks.spawn(
+            TaskKind::Service,
+            "store sweeper",
+            items.clone().keep_swept(tasks.token().clone()),
+        );
+        let till = Till {
+            events: stores.events.clone(),
+            ledger: stores.usage.clone(),
+            clock: clock.clone(),
+            ids: ids.clone(),
+        };
         let lessons = Tasks::new();
-        memories::follow(memories.clone(), stores.checkpoints.clone(), agents.clone(), till, &lessons, tasks.token().clone());
+        memories::follow(
+            memories.clone(),
+            stores.checkpoints.clone(),
+            agents.clone(),
+            till,
+            &lessons,
+            tasks.token().clone(),
+        );
         let reader = documents::reader();
         let metrics = Metrics::start();
-        tasks.spawn(TaskKind::Service, "metrics", metrics.clone().keep_summed(tasks.token().clone()));
+        tasks.spawn(
+            TaskKind::Service,
+            "metrics",
+            metrics.clone().keep_summed(tasks.token().clone()),
+        );
         let gateway = Arc::new(GatewayState {
             health: Health::new(stores.probes),
             counted: Default::default(),
@@ -197,7 +249,10 @@ impl App {
             assistants: agents.clone(),
             aids: agents,
             info: Arc::new(catalog::ConfigCatalog(config.clone(), reader.clone())),
-            files: Arc::new(FilesAndServers { files: files.clone(), mcp: mcp.clone() }),
+            files: Arc::new(FilesAndServers {
+                files: files.clone(),
+                mcp: mcp.clone(),
+            }),
             mcp: mcp.clone(),
             outbox: stores.webhooks,
             webhooks: policy,
@@ -220,15 +275,35 @@ impl App {
         let client = Client::new(runs.clone()).installation(installation);
         if role == Role::Server {
             expiry::follow(config, gateway.clone(), &tasks);
-            let scheduler = Scheduler::new(stores.crons, Arc::new(CronRuns::new(gateway.clone())), clock);
-            tasks.spawn(TaskKind::Service, "cron scheduler", scheduler.run(tasks.token().clone()));
+            let scheduler = Scheduler::new(
+                stores.crons,
+                Arc::new(CronRuns::new(gateway.clone())),
+                clock,
+            );
+            tasks.spawn(
+                TaskKind::Service,
+                "cron scheduler",
+                scheduler.run(tasks.token().clone()),
+            );
         }
-        Ok(Self { runs, client, gateway, bridge, tasks, lessons, store_tasks })
+        Ok(Self {
+            runs,
+            client,
+            gateway,
+            bridge,
+            tasks,
+            lessons,
+            store_tasks,
+        })
     }
 }
 
 /// Beyond loopback no name is known to be the server's own, and something in front of it lets people in.
 fn visitors(settings: &Settings) -> Visitors {
-    let hosts = if settings.is_loopback() { Hosts::LoopbackAnd(settings.allowed_hosts.clone()) } else { Hosts::Any };
+    let hosts = if settings.is_loopback() {
+        Hosts::LoopbackAnd(settings.allowed_hosts.clone())
+    } else {
+        Hosts::Any
+    };
     Visitors::new(hosts, settings.cors_origins.clone())
 }

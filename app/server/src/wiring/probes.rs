@@ -22,19 +22,35 @@ pub struct LookAtDatabase;
 
 #[async_trait]
 impl DatabaseProbe for LookAtDatabase {
-    async fn probe(&self, database: &DatabaseConfig, settings: &Settings) -> Result<String, String> {
+    async fn probe(
+        &self,
+        database: &DatabaseConfig,
+        settings: &Settings,
+    ) -> Result<String, String> {
         let mut config = AppConfig::default();
         config.database = database.clone();
         let address = database_of(&config, settings).map_err(|error| error.to_string())?;
-        let Probe { schema, in_use } = Database::probe(&address).await.map_err(|error| error.to_string())?;
+        let Probe { schema, in_use } = Database::probe(&address)
+            .await
+            .map_err(|error| error.to_string())?;
         let backend = format!("{:?}", database.backend).to_lowercase();
         let found = match schema {
             Schema::Missing => format!("{backend} has no schema yet, it will be made"),
-            Schema::Older { version } => format!("{backend} answers, its schema {version} will be brought up to date"),
+            Schema::Older { version } => {
+                format!("{backend} answers, its schema {version} will be brought up to date")
+            }
             Schema::Current => format!("{backend} answers and its schema is up to date"),
-            Schema::Newer { version } => return Err(format!("a newer deerflow wrote the schema ({version} is not known here)")),
+            Schema::Newer { version } => {
+                return Err(format!(
+                    "a newer deerflow wrote the schema ({version} is not known here)"
+                ));
+            }
         };
-        Ok(if in_use { format!("{found}; a running deerflow uses it") } else { found })
+        Ok(if in_use {
+            format!("{found}; a running deerflow uses it")
+        } else {
+            found
+        })
     }
 }
 
@@ -44,10 +60,18 @@ pub struct AskRedis;
 
 #[async_trait]
 impl RedisProbe for AskRedis {
-    async fn probe(&self, bridge: &StreamBridgeConfig, settings: &Settings) -> Result<Result<String, String>, String> {
+    async fn probe(
+        &self,
+        bridge: &StreamBridgeConfig,
+        settings: &Settings,
+    ) -> Result<Result<String, String>, String> {
         let policy = RedisStreamBridge::probe(super::bridge::redis(bridge, settings)).await?;
         let found = format!("redis answers, its maxmemory-policy is {policy}");
-        Ok(if policy == SAFE_POLICY { Ok(found) } else { Err(found) })
+        Ok(if policy == SAFE_POLICY {
+            Ok(found)
+        } else {
+            Err(found)
+        })
     }
 }
 
@@ -59,7 +83,10 @@ impl ProviderProbe for KnownProvider {
     fn probe(&self, model: &ModelConfig) -> Result<String, String> {
         let kind = super::agents::check_entry(model, Arc::new(SystemClock))?;
         let file = sign_in(&ModelEntry::from(model)).transpose()?;
-        Ok(file.map_or_else(|| kind.as_str().to_owned(), |file| format!("{}, signed in by {}", kind.as_str(), file.display())))
+        Ok(file.map_or_else(
+            || kind.as_str().to_owned(),
+            |file| format!("{}, signed in by {}", kind.as_str(), file.display()),
+        ))
     }
 }
 
@@ -75,16 +102,28 @@ impl CommandProbe for TrySandbox {
 
     async fn probe(&self, sandbox: &SandboxConfig) -> ProbeReport {
         // A name that nobody can have taken before: what is written there is written by this user.
-        match tempfile::Builder::new().prefix("deerflow-doctor-").tempdir() {
+        match tempfile::Builder::new()
+            .prefix("deerflow-doctor-")
+            .tempdir()
+        {
             Ok(support) => super::commands::probe(sandbox, support.path().to_owned()).await,
             Err(error) => {
                 let missing = Some(format!("no folder to try a sandbox in: {error}"));
-                ProbeReport { layers: vec![LayerReport { layer: Layer::Programs, missing }] }
+                ProbeReport {
+                    layers: vec![LayerReport {
+                        layer: Layer::Programs,
+                        missing,
+                    }],
+                }
             }
         }
     }
 
-    async fn containers(&self, sandbox: &SandboxConfig, environment: &Environment) -> Option<Result<String, String>> {
+    async fn containers(
+        &self,
+        sandbox: &SandboxConfig,
+        environment: &Environment,
+    ) -> Option<Result<String, String>> {
         if !super::containers::is_wanted(sandbox) {
             return None;
         }

@@ -15,17 +15,37 @@ use crate::config::Settings;
 
 /// The skills of this installation, from the repository's `skills` folder.
 const BUNDLED: &[(&str, &str)] = &[
-    ("public/bootstrap/SKILL.md", include_str!("../../../../skills/public/bootstrap/SKILL.md")),
-    ("public/data-analysis/SKILL.md", include_str!("../../../../skills/public/data-analysis/SKILL.md")),
-    ("public/data-analysis/scripts/profile.py", include_str!("../../../../skills/public/data-analysis/scripts/profile.py")),
-    ("public/deep-research/SKILL.md", include_str!("../../../../skills/public/deep-research/SKILL.md")),
-    ("public/skill-creator/SKILL.md", include_str!("../../../../skills/public/skill-creator/SKILL.md")),
-    ("public/skill-creator/scripts/pack.py", include_str!("../../../../skills/public/skill-creator/scripts/pack.py")),
+    (
+        "public/bootstrap/SKILL.md",
+        include_str!("../../../../skills/public/bootstrap/SKILL.md"),
+    ),
+    (
+        "public/data-analysis/SKILL.md",
+        include_str!("../../../../skills/public/data-analysis/SKILL.md"),
+    ),
+    (
+        "public/data-analysis/scripts/profile.py",
+        include_str!("../../../../skills/public/data-analysis/scripts/profile.py"),
+    ),
+    (
+        "public/deep-research/SKILL.md",
+        include_str!("../../../../skills/public/deep-research/SKILL.md"),
+    ),
+    (
+        "public/skill-creator/SKILL.md",
+        include_str!("../../../../skills/public/skill-creator/SKILL.md"),
+    ),
+    (
+        "public/skill-creator/scripts/pack.py",
+        include_str!("../../../../skills/public/skill-creator/scripts/pack.py"),
+    ),
 ];
 
 /// The file that people and this server switch skills and MCP servers in.
 pub(super) fn extensions(environment: &Environment) -> anyhow::Result<Arc<ExtensionsFile>> {
-    Ok(Arc::new(ExtensionsFile::at(locate_extensions(environment)?)))
+    Ok(Arc::new(ExtensionsFile::at(locate_extensions(
+        environment,
+    )?)))
 }
 
 /// The skills of everybody.
@@ -41,17 +61,35 @@ pub(super) fn open(
     }
     let shared = match named(config, environment).or_else(|| beside_project(environment)) {
         Some(folder) => folder,
-        None => unpacked(&settings.home).context("the skills that come with this server cannot be written to its home")?,
+        None => unpacked(&settings.home)
+            .context("the skills that come with this server cannot be written to its home")?,
     };
-    let places = SkillPlaces { shared, home: settings.home.clone() };
-    Ok(Skills::new(places, extensions, config.extensions.clone(), clock))
+    let places = SkillPlaces {
+        shared,
+        home: settings.home.clone(),
+    };
+    Ok(Skills::new(
+        places,
+        extensions,
+        config.extensions.clone(),
+        clock,
+    ))
 }
 
 /// The folder that the configuration or the environment names; one that is missing has no skills.
 fn named(config: &AppConfig, environment: &Environment) -> Option<PathBuf> {
     let root = environment.project_root();
-    let path = config.skills.path.as_ref().filter(|path| !path.as_os_str().is_empty()).map(|path| root.join(path));
-    let folder = path.or_else(|| environment.filled("DEER_FLOW_SKILLS_PATH").map(|path| environment.resolve(path)))?;
+    let path = config
+        .skills
+        .path
+        .as_ref()
+        .filter(|path| !path.as_os_str().is_empty())
+        .map(|path| root.join(path));
+    let folder = path.or_else(|| {
+        environment
+            .filled("DEER_FLOW_SKILLS_PATH")
+            .map(|path| environment.resolve(path))
+    })?;
     if !folder.is_dir() {
         tracing::warn!(folder = %folder.display(), "the folder of skills is not there: nobody has any but their own");
     }
@@ -61,19 +99,28 @@ fn named(config: &AppConfig, environment: &Environment) -> Option<PathBuf> {
 /// `skills` in the project root or its parent.
 fn beside_project(environment: &Environment) -> Option<PathBuf> {
     let root = environment.project_root();
-    let mut folders = [Some(root.as_path()), root.parent()].into_iter().flatten().map(|folder| folder.join("skills"));
+    let mut folders = [Some(root.as_path()), root.parent()]
+        .into_iter()
+        .flatten()
+        .map(|folder| folder.join("skills"));
     folders.find(|folder| folder.join("public").is_dir())
 }
 
 /// The bundled skills, written to a folder of their own beneath the home. What stands there otherwise goes.
 fn unpacked(home: &Path) -> io::Result<PathBuf> {
     let folder = home.join("bundled-skills");
-    let is_there = || BUNDLED.iter().all(|(path, text)| fs::read_to_string(folder.join(path)).is_ok_and(|there| there == *text));
+    let is_there = || {
+        BUNDLED.iter().all(|(path, text)| {
+            fs::read_to_string(folder.join(path)).is_ok_and(|there| there == *text)
+        })
+    };
     if is_there() {
         return Ok(folder);
     }
     fs::create_dir_all(home)?;
-    let fresh = tempfile::Builder::new().prefix(".bundled-skills-").tempdir_in(home)?;
+    let fresh = tempfile::Builder::new()
+        .prefix(".bundled-skills-")
+        .tempdir_in(home)?;
     for (path, text) in BUNDLED {
         let target = fresh.path().join(path);
         fs::create_dir_all(target.parent().unwrap_or(fresh.path()))?;
@@ -98,10 +145,26 @@ mod tests {
 
     async fn names(folder: PathBuf) -> Vec<String> {
         let home = tempfile::tempdir().unwrap();
-        let extensions = Arc::new(ExtensionsFile::at(home.path().join("extensions_config.json")));
-        let places = SkillPlaces { shared: folder, home: home.path().to_owned() };
-        let skills = Skills::new(places, extensions, AppConfig::default().extensions, Arc::new(SystemClock));
-        skills.list("ann").await.unwrap().iter().map(|skill| skill.name().to_owned()).collect()
+        let extensions = Arc::new(ExtensionsFile::at(
+            home.path().join("extensions_config.json"),
+        ));
+        let places = SkillPlaces {
+            shared: folder,
+            home: home.path().to_owned(),
+        };
+        let skills = Skills::new(
+            places,
+            extensions,
+            AppConfig::default().extensions,
+            Arc::new(SystemClock),
+        );
+        skills
+            .list("ann")
+            .await
+            .unwrap()
+            .iter()
+            .map(|skill| skill.name().to_owned())
+            .collect()
     }
 
     #[tokio::test]
@@ -109,8 +172,19 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let folder = unpacked(home.path()).unwrap();
         let bundled = names(folder.clone()).await;
-        assert_eq!(bundled, ["bootstrap", "data-analysis", "deep-research", "skill-creator"]);
-        assert_eq!(bundled, names(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../skills")).await);
+        assert_eq!(
+            bundled,
+            [
+                "bootstrap",
+                "data-analysis",
+                "deep-research",
+                "skill-creator"
+            ]
+        );
+        assert_eq!(
+            bundled,
+            names(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../skills")).await
+        );
         fs::write(folder.join("public/bootstrap/SKILL.md"), "spoilt").unwrap();
         fs::write(folder.join("public/stray.md"), "").unwrap();
         assert_eq!(names(unpacked(home.path()).unwrap()).await, bundled);
@@ -124,7 +198,10 @@ mod tests {
         fs::create_dir_all(parent.path().join("skills/public")).unwrap();
         fs::create_dir_all(&root).unwrap();
         let variables = [("DEER_FLOW_SKILLS_PATH", "elsewhere")];
-        let (bare, with_variable) = (Environment::of(&root, [("A", "b")]), Environment::of(&root, variables));
+        let (bare, with_variable) = (
+            Environment::of(&root, [("A", "b")]),
+            Environment::of(&root, variables),
+        );
         let mut config = AppConfig::default();
         assert_eq!(named(&config, &bare), None);
         assert_eq!(beside_project(&bare), Some(parent.path().join("skills")));

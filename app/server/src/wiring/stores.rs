@@ -13,16 +13,20 @@ use deerflow_domain::threads::ThreadStore;
 use deerflow_domain::upkeep::UpkeepStore;
 use deerflow_domain::usage::UsageStore;
 use deerflow_stores::{
-    Database, DatabaseConfig, DatabaseReadiness, FolderReadiness, JsonlRunEventStore, PostgresConfig, SplitCommitStore, SqlApiKeyStore,
-    SqlAssistantStore, SqlCheckpointer, SqlCronStore, SqlFeedbackStore, SqlItemStore, SqlMemoryStore, SqlNodeStore, SqlRequestStore,
-    SqlRunEventStore, SqlRunStore, SqlStreamLog, SqlThreadStore, SqlUpkeepStore, SqlUsageStore, SqlWebhookOutbox,
+    Database, DatabaseConfig, DatabaseReadiness, FolderReadiness, JsonlRunEventStore,
+    PostgresConfig, SplitCommitStore, SqlApiKeyStore, SqlAssistantStore, SqlCheckpointer,
+    SqlCronStore, SqlFeedbackStore, SqlItemStore, SqlMemoryStore, SqlNodeStore, SqlRequestStore,
+    SqlRunEventStore, SqlRunStore, SqlStreamLog, SqlThreadStore, SqlUpkeepStore, SqlUsageStore,
+    SqlWebhookOutbox,
 };
 use harness::clock::Clock;
 use harness::config::{AppConfig, DatabaseBackend, RunEventsBackend, StreamBridgeKind};
 use harness::memory::MemoryStore;
 use harness::runtime::checkpoint::Checkpointer;
 use harness::runtime::memory::MemoryStores;
-use harness::runtime::runs::store::{NodeStore, RequestStore, RunCommitStore, RunDeleteStore, RunEventStore, WebhookOutbox};
+use harness::runtime::runs::store::{
+    NodeStore, RequestStore, RunCommitStore, RunDeleteStore, RunEventStore, WebhookOutbox,
+};
 use harness::runtime::stream_bridge::StreamLog;
 use harness::runtime::tasks::Tasks;
 
@@ -57,17 +61,27 @@ pub(super) struct Stores {
 
 impl Stores {
     /// Opens them for the process that is known as `process`.
-    pub(super) async fn open(config: &AppConfig, settings: &Settings, process: &str, tasks: &Tasks) -> anyhow::Result<Self> {
+    pub(super) async fn open(
+        config: &AppConfig,
+        settings: &Settings,
+        process: &str,
+        tasks: &Tasks,
+    ) -> anyhow::Result<Self> {
         let reserve = config.database.disk_reserve_bytes();
-        let database = Database::open_with_reserve(&database_of(config, settings)?, reserve, tasks).await?;
-        let mut probes: Vec<Arc<dyn ReadinessProbe>> =
-            vec![Arc::new(DatabaseReadiness::new(database.clone(), process)), data_folder(settings)];
+        let database =
+            Database::open_with_reserve(&database_of(config, settings)?, reserve, tasks).await?;
+        let mut probes: Vec<Arc<dyn ReadinessProbe>> = vec![
+            Arc::new(DatabaseReadiness::new(database.clone(), process)),
+            data_folder(settings),
+        ];
         let runs = Arc::new(SqlRunStore::new(database.clone()));
         let threads = SqlThreadStore::new(database.clone());
         let journal: Option<Arc<dyn RunEventStore>> = match config.run_events.backend {
             RunEventsBackend::Db => None,
             // Each node would have the history of the runs that it executed, and no other.
-            own if config.database.backend == DatabaseBackend::Postgres && config.stream_bridge.kind == StreamBridgeKind::Redis => {
+            own if config.database.backend == DatabaseBackend::Postgres
+                && config.stream_bridge.kind == StreamBridgeKind::Redis =>
+            {
                 anyhow::bail!(
                     "refusing to start: with database.backend postgres and stream_bridge.type redis there may be several nodes, and \
                      run_events.backend {own:?} keeps each run's history on the one that executed it; set run_events.backend to db"
@@ -76,22 +90,44 @@ impl Stores {
             RunEventsBackend::Memory => Some(Arc::new(MemoryStores::new())),
             RunEventsBackend::Jsonl => {
                 let directory = settings.home.join("run_events");
-                let journal = JsonlRunEventStore::open(&directory)
-                    .with_context(|| format!("run_events.backend is jsonl, but {} cannot be used", directory.display()))?;
+                let journal = JsonlRunEventStore::open(&directory).with_context(|| {
+                    format!(
+                        "run_events.backend is jsonl, but {} cannot be used",
+                        directory.display()
+                    )
+                })?;
                 probes.push(journal.readiness());
                 Some(Arc::new(journal))
             }
             other => anyhow::bail!("run_events.backend {other:?} is not supported by this build"),
         };
-        type Journaled = (Arc<dyn RunCommitStore>, Arc<dyn RunDeleteStore>, Arc<dyn RunEventStore>, SqlThreadStore);
+        type Journaled = (
+            Arc<dyn RunCommitStore>,
+            Arc<dyn RunDeleteStore>,
+            Arc<dyn RunEventStore>,
+            SqlThreadStore,
+        );
         let (commits, deletes, events, threads): Journaled = match journal {
-            None => (runs.clone(), runs.clone(), Arc::new(SqlRunEventStore::new(database.clone())), threads),
+            None => (
+                runs.clone(),
+                runs.clone(),
+                Arc::new(SqlRunEventStore::new(database.clone())),
+                threads,
+            ),
             Some(journal) => {
                 let split = Arc::new(SplitCommitStore::new((*runs).clone(), journal.clone()));
-                (split.clone(), split, journal.clone(), threads.with_journal(journal))
+                (
+                    split.clone(),
+                    split,
+                    journal.clone(),
+                    threads.with_journal(journal),
+                )
             }
         };
-        let clock = database.clock(tasks).await.context("the database does not tell the time")?;
+        let clock = database
+            .clock(tasks)
+            .await
+            .context("the database does not tell the time")?;
         Ok(Self {
             clock,
             runs,
@@ -122,23 +158,36 @@ fn data_folder(settings: &Settings) -> Arc<dyn ReadinessProbe> {
     if let Err(error) = std::fs::create_dir_all(&settings.home) {
         tracing::warn!(folder = %settings.home.display(), %error, "the data folder cannot be made");
     }
-    Arc::new(FolderReadiness::new("data_folder", StoredFile::DataFolder, settings.home.clone()))
+    Arc::new(FolderReadiness::new(
+        "data_folder",
+        StoredFile::DataFolder,
+        settings.home.clone(),
+    ))
 }
 
 /// Where this process can be found, as far as it knows: a wildcard address says nothing, so the machine's name comes with it.
 fn found_at(settings: &Settings) -> String {
-    let machine = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    let machine = rustix::system::uname()
+        .nodename()
+        .to_string_lossy()
+        .into_owned();
     format!("{machine} {}:{}", settings.host, settings.port)
 }
 
 /// The database's address in the stores' words.
-pub(super) fn database_of(config: &AppConfig, settings: &Settings) -> anyhow::Result<DatabaseConfig> {
+pub(super) fn database_of(
+    config: &AppConfig,
+    settings: &Settings,
+) -> anyhow::Result<DatabaseConfig> {
     let database = &config.database;
     Ok(match database.backend {
         DatabaseBackend::Memory => DatabaseConfig::Memory,
         DatabaseBackend::Sqlite => DatabaseConfig::Sqlite(settings.sqlite_dir(database)),
         DatabaseBackend::Postgres => DatabaseConfig::Postgres(PostgresConfig {
-            url: database.postgres_url.clone().context("database.backend is postgres, but database.postgres_url is not set")?,
+            url: database
+                .postgres_url
+                .clone()
+                .context("database.backend is postgres, but database.postgres_url is not set")?,
             schema: Some(database.postgres_schema.clone()).filter(|schema| !schema.is_empty()),
             max_connections: database.pool_size,
             // Viewers find every run's events in Redis; in memory only those of the same process.

@@ -26,7 +26,12 @@ impl ThreadFilesPort for FilesAndServers {
         self.files.delete_thread(user, thread).await
     }
 
-    async fn note_removal(&self, user: &str, thread: &ThreadId, noted: bool) -> Result<(), ThreadFilesError> {
+    async fn note_removal(
+        &self,
+        user: &str,
+        thread: &ThreadId,
+        noted: bool,
+    ) -> Result<(), ThreadFilesError> {
         self.files.note_removal(user, thread, noted).await
     }
 

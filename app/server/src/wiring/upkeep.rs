@@ -18,10 +18,20 @@ pub(super) fn follow(config: &ConfigHandle, upkeep: Upkeep, tasks: &Tasks) {
                 Some(Ok(Some(forgotten))) if forgotten == Default::default() => {}
                 Some(Ok(Some(forgotten))) => {
                     let (requests, letters) = (forgotten.requests, forgotten.letters);
-                    let (batches, events, checkpoints) = (forgotten.batches, forgotten.events, forgotten.checkpoints);
-                    tracing::info!(requests, letters, batches, events, checkpoints, "forgot what is over");
+                    let (batches, events, checkpoints) =
+                        (forgotten.batches, forgotten.events, forgotten.checkpoints);
+                    tracing::info!(
+                        requests,
+                        letters,
+                        batches,
+                        events,
+                        checkpoints,
+                        "forgot what is over"
+                    );
                 }
-                Some(Err(error)) => tracing::warn!(%error, "what is over stays until the next look"),
+                Some(Err(error)) => {
+                    tracing::warn!(%error, "what is over stays until the next look")
+                }
             }
             tokio::select! {
                 () = token.cancelled() => return,
@@ -32,14 +42,19 @@ pub(super) fn follow(config: &ConfigHandle, upkeep: Upkeep, tasks: &Tasks) {
 }
 
 fn rules_of(config: &AppConfig) -> Retention {
-    let streams = TimeDelta::seconds(i64::try_from(config.stream_bridge.stream_ttl_seconds).unwrap_or(i64::MAX / 1_000));
+    let streams = TimeDelta::seconds(
+        i64::try_from(config.stream_bridge.stream_ttl_seconds).unwrap_or(i64::MAX / 1_000),
+    );
     let retention = &config.retention;
     let (newest, days) = (retention.checkpoints_per_thread, retention.checkpoint_days);
     Retention {
         dead_letters: days_of(retention.dead_letter_days),
         streams,
         run_events: retention.run_event_days.map(days_of),
-        histories: newest.or(days).map(|_| HistoryRule { newest: newest.unwrap_or(1), days }),
+        histories: newest.or(days).map(|_| HistoryRule {
+            newest: newest.unwrap_or(1),
+            days,
+        }),
     }
 }
 
@@ -51,12 +66,33 @@ mod tests {
     fn histories_stay_whole_unless_a_number_or_days_are_said() {
         let rule = |newest, days| {
             let mut config = AppConfig::default();
-            (config.retention.checkpoints_per_thread, config.retention.checkpoint_days) = (newest, days);
+            (
+                config.retention.checkpoints_per_thread,
+                config.retention.checkpoint_days,
+            ) = (newest, days);
             rules_of(&config).histories
         };
         assert_eq!(rule(None, None), None);
-        assert_eq!(rule(Some(9), None), Some(HistoryRule { newest: 9, days: None }));
-        assert_eq!(rule(None, Some(3)), Some(HistoryRule { newest: 1, days: Some(3) }));
-        assert_eq!(rule(Some(9), Some(3)), Some(HistoryRule { newest: 9, days: Some(3) }));
+        assert_eq!(
+            rule(Some(9), None),
+            Some(HistoryRule {
+                newest: 9,
+                days: None
+            })
+        );
+        assert_eq!(
+            rule(None, Some(3)),
+            Some(HistoryRule {
+                newest: 1,
+                days: Some(3)
+            })
+        );
+        assert_eq!(
+            rule(Some(9), Some(3)),
+            Some(HistoryRule {
+                newest: 9,
+                days: Some(3)
+            })
+        );
     }
 }

@@ -9,7 +9,9 @@ use harness::tools::web::{WebKit, name_of};
 
 /// The means of web tools; without them, which the log tells, there are none.
 pub(super) fn kit(environment: &Environment) -> Option<WebKit> {
-    let variables = WebKit::VARIABLES.iter().filter_map(|name| Some(((*name).to_owned(), environment.filled(name)?.to_owned())));
+    let variables = WebKit::VARIABLES
+        .iter()
+        .filter_map(|name| Some(((*name).to_owned(), environment.filled(name)?.to_owned())));
     match WebKit::new(variables.collect()) {
         Ok(kit) => Some(kit),
         Err(error) => {

@@ -81,10 +81,17 @@ pub(super) fn version(row: assistant_version::Model) -> Result<AssistantVersion,
             created_at: moment(row.created_at),
         })
     };
-    read().map_err(|reason| DbErr::Type(format!("assistant {} is damaged: {reason}", row.assistant_id)))
+    read().map_err(|reason| {
+        DbErr::Type(format!(
+            "assistant {} is damaged: {reason}",
+            row.assistant_id
+        ))
+    })
 }
 
 /// Reads rows for a list, in which one unreadable row must not hide the others.
 pub(super) fn readable<T>(result: Result<T, DbErr>) -> Option<T> {
-    result.inspect_err(|error| tracing::error!(%error, "an assistant is left out of a list")).ok()
+    result
+        .inspect_err(|error| tracing::error!(%error, "an assistant is left out of a list"))
+        .ok()
 }

@@ -5,7 +5,8 @@ use deerflow_domain::assistants::{Assistant, AssistantPatch, CreatedAssistant, N
 use harness::runtime::runs::store::StoreError;
 use sea_orm::sea_query::OnConflict;
 use sea_orm::{
-    ActiveModelTrait, ColumnTrait, DatabaseTransaction, DbErr, EntityTrait, IntoActiveModel, QueryFilter, QueryOrder, QuerySelect,
+    ActiveModelTrait, ColumnTrait, DatabaseTransaction, DbErr, EntityTrait, IntoActiveModel,
+    QueryFilter, QueryOrder, QuerySelect,
 };
 use uuid::Uuid;
 
@@ -23,22 +24,36 @@ pub(super) struct Change<T> {
 }
 
 /// Makes the assistant with its first version, or finds whose it is.
-pub(super) async fn create(tx: &DatabaseTransaction, new: &NewAssistant) -> Result<CreatedAssistant, TxError<StoreError>> {
+pub(super) async fn create(
+    tx: &DatabaseTransaction,
+    new: &NewAssistant,
+) -> Result<CreatedAssistant, TxError<StoreError>> {
     let row = new_row(new);
-    let insert = assistant::Entity::insert(row.clone().into_active_model()).on_conflict(OnConflict::new().do_nothing().to_owned());
+    let insert = assistant::Entity::insert(row.clone().into_active_model())
+        .on_conflict(OnConflict::new().do_nothing().to_owned());
     if insert.exec_without_returning(tx).await? == 1 {
-        assistant_version::Entity::insert(version_row(&row).into_active_model()).exec_without_returning(tx).await?;
+        assistant_version::Entity::insert(version_row(&row).into_active_model())
+            .exec_without_returning(tx)
+            .await?;
         return Ok(CreatedAssistant::New(record(row)?));
     }
-    match assistant::Entity::find_by_id(row.assistant_id).one(tx).await? {
+    match assistant::Entity::find_by_id(row.assistant_id)
+        .one(tx)
+        .await?
+    {
         Some(held) if held.user_id == new.user_id => Ok(CreatedAssistant::Existing(record(held)?)),
         _ => Ok(CreatedAssistant::Taken),
     }
 }
 
 /// Makes the next version and puts it in force.
-pub(super) async fn patch(tx: &DatabaseTransaction, work: &Change<AssistantPatch>) -> Result<Option<Assistant>, TxError<StoreError>> {
-    let Some(mut row) = locked(tx, work.id, work.user.as_deref()).await? else { return Ok(None) };
+pub(super) async fn patch(
+    tx: &DatabaseTransaction,
+    work: &Change<AssistantPatch>,
+) -> Result<Option<Assistant>, TxError<StoreError>> {
+    let Some(mut row) = locked(tx, work.id, work.user.as_deref()).await? else {
+        return Ok(None);
+    };
     let newest = assistant_version::Entity::find()
         .filter(assistant_version::Column::AssistantId.eq(row.assistant_id.as_str()))
         .order_by_desc(assistant_version::Column::Version)
@@ -48,15 +63,27 @@ pub(super) async fn patch(tx: &DatabaseTransaction, work: &Change<AssistantPatch
     write_content(&mut row, &content);
     row.version = newest.map_or(row.version, |newest| newest.version) + 1;
     row.updated_at = micros(work.at);
-    assistant_version::Entity::insert(version_row(&row).into_active_model()).exec_without_returning(tx).await?;
+    assistant_version::Entity::insert(version_row(&row).into_active_model())
+        .exec_without_returning(tx)
+        .await?;
     put_in_force(tx, row).await.map(Some)
 }
 
 /// Puts a version in force again.
-pub(super) async fn set_latest(tx: &DatabaseTransaction, work: &Change<u32>) -> Result<Option<Assistant>, TxError<StoreError>> {
-    let Some(mut row) = locked(tx, work.id, work.user.as_deref()).await? else { return Ok(None) };
-    let wanted = assistant_version::Entity::find_by_id((row.assistant_id.clone(), i64::from(work.what))).one(tx).await?;
-    let Some(wanted) = wanted else { return Ok(None) };
+pub(super) async fn set_latest(
+    tx: &DatabaseTransaction,
+    work: &Change<u32>,
+) -> Result<Option<Assistant>, TxError<StoreError>> {
+    let Some(mut row) = locked(tx, work.id, work.user.as_deref()).await? else {
+        return Ok(None);
+    };
+    let wanted =
+        assistant_version::Entity::find_by_id((row.assistant_id.clone(), i64::from(work.what)))
+            .one(tx)
+            .await?;
+    let Some(wanted) = wanted else {
+        return Ok(None);
+    };
     let wanted = version(wanted)?;
     write_content(&mut row, &wanted.content);
     row.version = i64::from(wanted.version);
@@ -64,22 +91,44 @@ pub(super) async fn set_latest(tx: &DatabaseTransaction, work: &Change<u32>) -> 
     put_in_force(tx, row).await.map(Some)
 }
 
-async fn put_in_force(tx: &DatabaseTransaction, row: assistant::Model) -> Result<Assistant, TxError<StoreError>> {
-    row.clone().into_active_model().reset_all().update(tx).await?;
+async fn put_in_force(
+    tx: &DatabaseTransaction,
+    row: assistant::Model,
+) -> Result<Assistant, TxError<StoreError>> {
+    row.clone()
+        .into_active_model()
+        .reset_all()
+        .update(tx)
+        .await?;
     Ok(record(row)?)
 }
 
 /// Removes the assistant with its versions.
-pub(super) async fn delete(tx: &DatabaseTransaction, id: Uuid, user: Option<&str>) -> Result<bool, TxError<StoreError>> {
-    let Some(row) = locked(tx, id, user).await? else { return Ok(false) };
+pub(super) async fn delete(
+    tx: &DatabaseTransaction,
+    id: Uuid,
+    user: Option<&str>,
+) -> Result<bool, TxError<StoreError>> {
+    let Some(row) = locked(tx, id, user).await? else {
+        return Ok(false);
+    };
     let versions = assistant_version::Column::AssistantId.eq(row.assistant_id.as_str());
-    assistant_version::Entity::delete_many().filter(versions).exec(tx).await?;
-    assistant::Entity::delete_by_id(row.assistant_id).exec(tx).await?;
+    assistant_version::Entity::delete_many()
+        .filter(versions)
+        .exec(tx)
+        .await?;
+    assistant::Entity::delete_by_id(row.assistant_id)
+        .exec(tx)
+        .await?;
     Ok(true)
 }
 
 /// The user's row, locked where the database has row locks. SQLite has one writer anyway.
-async fn locked(tx: &DatabaseTransaction, id: Uuid, user: Option<&str>) -> Result<Option<assistant::Model>, DbErr> {
+async fn locked(
+    tx: &DatabaseTransaction,
+    id: Uuid,
+    user: Option<&str>,
+) -> Result<Option<assistant::Model>, DbErr> {
     let mut select = assistant::Entity::find_by_id(id.to_string()).lock_exclusive();
     if let Some(user) = user {
         select = select.filter(assistant::Column::UserId.eq(user));

@@ -10,7 +10,8 @@ mod write;
 use async_trait::async_trait;
 use harness::ids::{CheckpointId, RunId, ThreadId};
 use harness::runtime::checkpoint::{
-    CheckpointError, CheckpointMeta, CheckpointWrite, Checkpointer, HistoryQuery, KeptHistory, OutsideWrite, PutError, Snapshot,
+    CheckpointError, CheckpointMeta, CheckpointWrite, Checkpointer, HistoryQuery, KeptHistory,
+    OutsideWrite, PutError, Snapshot,
 };
 use serde_json::{Map, Value};
 
@@ -18,7 +19,8 @@ use crate::connect::Database;
 
 pub(crate) use newest::{newest_channels, newest_states};
 pub(crate) use write::{
-    add_checkpoints, delete_run_checkpoints, delete_thread_checkpoints, forget_past, is_anything_due, new_messages, refuse_incomplete,
+    add_checkpoints, delete_run_checkpoints, delete_thread_checkpoints, forget_past,
+    is_anything_due, new_messages, refuse_incomplete,
 };
 
 /// Checkpoints over SQL.
@@ -37,27 +39,58 @@ impl SqlCheckpointer {
 #[async_trait]
 impl Checkpointer for SqlCheckpointer {
     async fn put(&self, write: CheckpointWrite) -> Result<(), CheckpointError> {
-        self.db.writes().run([write], |tx, writes| Box::pin(write::write_checkpoints(tx, writes))).await
+        self.db
+            .writes()
+            .run([write], |tx, writes| {
+                Box::pin(write::write_checkpoints(tx, writes))
+            })
+            .await
     }
 
     async fn put_outside_run(&self, change: OutsideWrite) -> Result<(), PutError> {
-        self.db.writes().create(change, |tx, change| Box::pin(outside::put_outside_run(tx, change))).await
+        self.db
+            .writes()
+            .create(change, |tx, change| {
+                Box::pin(outside::put_outside_run(tx, change))
+            })
+            .await
     }
 
-    async fn patch_metadata(&self, thread: &ThreadId, metadata: Map<String, Value>) -> Result<bool, PutError> {
+    async fn patch_metadata(
+        &self,
+        thread: &ThreadId,
+        metadata: Map<String, Value>,
+    ) -> Result<bool, PutError> {
         let work = (thread.clone(), metadata);
-        self.db.writes().run(work, |tx, (thread, metadata)| Box::pin(outside::patch_metadata(tx, thread, metadata))).await
+        self.db
+            .writes()
+            .run(work, |tx, (thread, metadata)| {
+                Box::pin(outside::patch_metadata(tx, thread, metadata))
+            })
+            .await
     }
 
-    async fn get(&self, thread: &ThreadId, id: Option<&CheckpointId>) -> Result<Option<Snapshot>, CheckpointError> {
+    async fn get(
+        &self,
+        thread: &ThreadId,
+        id: Option<&CheckpointId>,
+    ) -> Result<Option<Snapshot>, CheckpointError> {
         read::get(self.db.reads(), thread, id).await
     }
 
-    async fn list(&self, thread: &ThreadId, query: &HistoryQuery) -> Result<Vec<Snapshot>, CheckpointError> {
+    async fn list(
+        &self,
+        thread: &ThreadId,
+        query: &HistoryQuery,
+    ) -> Result<Vec<Snapshot>, CheckpointError> {
         read::list(self.db.reads(), thread, query).await
     }
 
-    async fn list_meta(&self, thread: &ThreadId, query: &HistoryQuery) -> Result<Vec<CheckpointMeta>, CheckpointError> {
+    async fn list_meta(
+        &self,
+        thread: &ThreadId,
+        query: &HistoryQuery,
+    ) -> Result<Vec<CheckpointMeta>, CheckpointError> {
         read::list_meta(self.db.reads(), thread, query).await
     }
 
@@ -69,23 +102,37 @@ impl Checkpointer for SqlCheckpointer {
         let work = (thread.clone(), run.clone());
         self.db
             .writes()
-            .release(work, |tx, (thread, run)| Box::pin(async move { Ok(delete_run_checkpoints(tx, thread, run).await?) }))
+            .release(work, |tx, (thread, run)| {
+                Box::pin(async move { Ok(delete_run_checkpoints(tx, thread, run).await?) })
+            })
             .await
     }
 
-    async fn forget_history(&self, thread: &ThreadId, keep: &KeptHistory, most: usize) -> Result<usize, CheckpointError> {
+    async fn forget_history(
+        &self,
+        thread: &ThreadId,
+        keep: &KeptHistory,
+        most: usize,
+    ) -> Result<usize, CheckpointError> {
         forget::forget_history(&self.db, thread, keep, most).await
     }
 
     async fn delete_thread(&self, thread: &ThreadId) -> Result<(), CheckpointError> {
         self.db
             .writes()
-            .release(thread.clone(), |tx, thread| Box::pin(async move { Ok(delete_thread_checkpoints(tx, thread).await?) }))
+            .release(thread.clone(), |tx, thread| {
+                Box::pin(async move { Ok(delete_thread_checkpoints(tx, thread).await?) })
+            })
             .await
     }
 
     async fn copy_thread(&self, from: &ThreadId, to: &ThreadId) -> Result<(), CheckpointError> {
         let work = (from.clone(), to.clone());
-        self.db.writes().create(work, |tx, (from, to)| Box::pin(async move { Ok(write::copy_thread(tx, from, to).await?) })).await
+        self.db
+            .writes()
+            .create(work, |tx, (from, to)| {
+                Box::pin(async move { Ok(write::copy_thread(tx, from, to).await?) })
+            })
+            .await
     }
 }

@@ -25,27 +25,47 @@ const NEWEST: &str = "\
 fn newest(threads: &[&str], db: &DatabaseConnection) -> Statement {
     let places: Vec<String> = (1..=threads.len()).map(|n| format!("${n}")).collect();
     let values = threads.iter().map(|thread| sea_orm::Value::from(*thread));
-    Statement::from_sql_and_values(db.get_database_backend(), format!("{NEWEST} ({})", places.join(", ")), values)
+    Statement::from_sql_and_values(
+        db.get_database_backend(),
+        format!("{NEWEST} ({})", places.join(", ")),
+        values,
+    )
 }
 
 /// A thread, and its newest state or why that cannot be shown.
 pub(crate) type NewestState = (String, Result<StoredState, CheckpointError>);
 
 /// The newest states of these threads; those that have none are left out.
-pub(crate) async fn newest_states(db: &DatabaseConnection, threads: &[ThreadId]) -> Result<Vec<NewestState>, CheckpointError> {
+pub(crate) async fn newest_states(
+    db: &DatabaseConnection,
+    threads: &[ThreadId],
+) -> Result<Vec<NewestState>, CheckpointError> {
     if threads.is_empty() {
         return Ok(vec![]);
     }
     let threads: Vec<&str> = threads.iter().map(|thread| thread.as_str()).collect();
-    let rows = read_checkpoints(checkpoint::Model::find_by_statement(newest(&threads, db)).all(db).await)?;
+    let rows = read_checkpoints(
+        checkpoint::Model::find_by_statement(newest(&threads, db))
+            .all(db)
+            .await,
+    )?;
     let mut ranges = Vec::new();
     for row in &rows {
         // One that is unreadable is told of when its state is put together.
         let layout = layout(row).unwrap_or_default();
-        ranges.extend(layout.into_iter().map(|range| (row.thread_id.as_str(), range)));
+        ranges.extend(
+            layout
+                .into_iter()
+                .map(|range| (row.thread_id.as_str(), range)),
+        );
     }
     let mut parts = parts(db, &ranges).await?;
-    let state = |row: &checkpoint::Model| (row.thread_id.clone(), state(row, parts.remove(&row.thread_id).unwrap_or_default()));
+    let state = |row: &checkpoint::Model| {
+        (
+            row.thread_id.clone(),
+            state(row, parts.remove(&row.thread_id).unwrap_or_default()),
+        )
+    };
     Ok(rows.iter().map(state).collect())
 }
 
@@ -53,8 +73,13 @@ fn state(row: &checkpoint::Model, parts: Vec<String>) -> Result<StoredState, Che
     if parts.len() != layout(row)?.len() {
         return Err(damaged(row, "messages of its log are missing".to_owned()));
     }
-    let messages = RawValue::from_string(format!("[{}]", parts.join(","))).map_err(|error| damaged(row, error.to_string()))?;
-    Ok(StoredState { meta: meta(row)?, channels: channels(row)?.into_iter().collect(), messages })
+    let messages = RawValue::from_string(format!("[{}]", parts.join(",")))
+        .map_err(|error| damaged(row, error.to_string()))?;
+    Ok(StoredState {
+        meta: meta(row)?,
+        channels: channels(row)?.into_iter().collect(),
+        messages,
+    })
 }
 
 /// What the log holds at a range, as the inside of a JSON list.
@@ -67,15 +92,20 @@ struct Part {
 }
 
 /// The messages of ranges by thread, in the order of the ranges; a range that is not whole is left out.
-async fn parts(db: &DatabaseConnection, ranges: &[(&str, LogRange)]) -> Result<HashMap<String, Vec<String>>, CheckpointError> {
+async fn parts(
+    db: &DatabaseConnection,
+    ranges: &[(&str, LogRange)],
+) -> Result<HashMap<String, Vec<String>>, CheckpointError> {
     let mut found: HashMap<String, Vec<String>> = HashMap::new();
     for some in ranges.chunks(RANGES_PER_SELECT) {
-        let mut rows = read_checkpoints(Part::find_by_statement(of_ranges(some, db)).all(db).await)?;
+        let mut rows =
+            read_checkpoints(Part::find_by_statement(of_ranges(some, db)).all(db).await)?;
         rows.sort_by_key(|part| part.nth);
         for part in rows {
             let wanted = usize::try_from(part.nth).ok().and_then(|nth| some.get(nth));
-            let whole =
-                wanted.is_some_and(|(_, LogRange(first, last))| part.found == signed(last.saturating_sub(*first).saturating_add(1)));
+            let whole = wanted.is_some_and(|(_, LogRange(first, last))| {
+                part.found == signed(last.saturating_sub(*first).saturating_add(1))
+            });
             if let Some(messages) = part.messages.filter(|_| whole) {
                 found.entry(part.thread_id).or_default().push(messages);
             }
@@ -85,7 +115,15 @@ async fn parts(db: &DatabaseConnection, ranges: &[(&str, LogRange)]) -> Result<H
 }
 
 fn of_ranges(ranges: &[(&str, LogRange)], db: &DatabaseConnection) -> Statement {
-    let row = |n: usize| format!("(${}, ${}, ${}, ${})", 4 * n + 1, 4 * n + 2, 4 * n + 3, 4 * n + 4);
+    let row = |n: usize| {
+        format!(
+            "(${}, ${}, ${}, ${})",
+            4 * n + 1,
+            4 * n + 2,
+            4 * n + 3,
+            4 * n + 4
+        )
+    };
     let rows: Vec<String> = (0..ranges.len()).map(row).collect();
     let of_range = "(SELECT m.message_json FROM checkpoint_messages m \
         WHERE m.thread_id = w.thread_id AND m.place BETWEEN w.first_place AND w.last_place ORDER BY m.place) s";
@@ -100,10 +138,21 @@ fn of_ranges(ranges: &[(&str, LogRange)], db: &DatabaseConnection) -> Statement 
                 (SELECT string_agg(s.message_json, ',') FROM {of_range}) AS messages FROM wanted w"
         ),
     };
-    let sql = format!("WITH wanted (thread_id, nth, first_place, last_place) AS (VALUES {}) {read}", rows.join(", "));
-    let values = ranges.iter().zip(0_i64..).flat_map(|((thread, LogRange(first, last)), nth)| {
-        [sea_orm::Value::from(*thread), nth.into(), signed(*first).into(), signed(*last).into()]
-    });
+    let sql = format!(
+        "WITH wanted (thread_id, nth, first_place, last_place) AS (VALUES {}) {read}",
+        rows.join(", ")
+    );
+    let values = ranges
+        .iter()
+        .zip(0_i64..)
+        .flat_map(|((thread, LogRange(first, last)), nth)| {
+            [
+                sea_orm::Value::from(*thread),
+                nth.into(),
+                signed(*first).into(),
+                signed(*last).into(),
+            ]
+        });
     Statement::from_sql_and_values(db.get_database_backend(), sql, values)
 }
 
@@ -113,9 +162,15 @@ pub(crate) async fn newest_channels(
     threads: &[String],
 ) -> Result<HashMap<String, Map<String, Value>>, StoreError> {
     let threads: Vec<&str> = threads.iter().map(String::as_str).collect();
-    let rows = read(checkpoint::Model::find_by_statement(newest(&threads, db)).all(db).await)?;
+    let rows = read(
+        checkpoint::Model::find_by_statement(newest(&threads, db))
+            .all(db)
+            .await,
+    )?;
     let channels_of = |row: &checkpoint::Model| {
-        let held = channels(row).inspect_err(|error| tracing::error!(%error, "a state is left out of a search")).ok()?;
+        let held = channels(row)
+            .inspect_err(|error| tracing::error!(%error, "a state is left out of a search"))
+            .ok()?;
         Some((row.thread_id.clone(), held.into_iter().collect()))
     };
     Ok(rows.iter().filter_map(channels_of).collect())

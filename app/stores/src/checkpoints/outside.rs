@@ -15,19 +15,33 @@ use crate::threads::locked;
 use crate::tx::TxError;
 
 /// Writes checkpoint and thread row together. The row is locked first, as in admission: no run comes in between.
-pub(super) async fn put_outside_run(tx: &DatabaseTransaction, change: &OutsideWrite) -> Result<(), TxError<PutError>> {
+pub(super) async fn put_outside_run(
+    tx: &DatabaseTransaction,
+    change: &OutsideWrite,
+) -> Result<(), TxError<PutError>> {
     let thread = &change.write.meta.thread_id;
     lock_at_rest(tx, thread).await?;
     let newest = newest(tx, thread).await?.map(|row| row.checkpoint_id);
-    if newest.as_deref() != change.newest.as_ref().map(|id| id.as_str()) || log_tail(tx, thread).await? != change.log_tail {
+    if newest.as_deref() != change.newest.as_ref().map(|id| id.as_str())
+        || log_tail(tx, thread).await? != change.log_tail
+    {
         return Err(TxError::Refused(PutError::Moved(thread.clone())));
     }
     write_checkpoints(tx, std::slice::from_ref(&change.write)).await?;
     thread::Entity::update_many()
-        .col_expr(thread::Column::DisplayName, Expr::value(change.title.as_deref().map(short_title)))
+        .col_expr(
+            thread::Column::DisplayName,
+            Expr::value(change.title.as_deref().map(short_title)),
+        )
         .col_expr(thread::Column::Status, Expr::value(change.status.as_str()))
-        .col_expr(thread::Column::UpdatedAt, Expr::value(micros(change.write.meta.created_at)))
-        .col_expr(thread::Column::StateUpdatedAt, Expr::value(micros(change.write.meta.created_at)))
+        .col_expr(
+            thread::Column::UpdatedAt,
+            Expr::value(micros(change.write.meta.created_at)),
+        )
+        .col_expr(
+            thread::Column::StateUpdatedAt,
+            Expr::value(micros(change.write.meta.created_at)),
+        )
         .filter(thread::Column::ThreadId.eq(thread.as_str()))
         .exec(tx)
         .await?;
@@ -41,27 +55,45 @@ pub(super) async fn patch_metadata(
     entries: &Map<String, Value>,
 ) -> Result<bool, TxError<PutError>> {
     lock_at_rest(tx, thread).await?;
-    let Some(row) = newest(tx, thread).await? else { return Ok(false) };
-    let mut metadata = meta(&row).map_err(|error| TxError::Refused(error.into()))?.metadata;
+    let Some(row) = newest(tx, thread).await? else {
+        return Ok(false);
+    };
+    let mut metadata = meta(&row)
+        .map_err(|error| TxError::Refused(error.into()))?
+        .metadata;
     metadata.extend(entries.clone());
     checkpoint::Entity::update_many()
-        .col_expr(checkpoint::Column::MetadataJson, Expr::value(json_text(&metadata)))
-        .filter(checkpoint::Column::ThreadId.eq(thread.as_str()).and(checkpoint::Column::CheckpointId.eq(row.checkpoint_id)))
+        .col_expr(
+            checkpoint::Column::MetadataJson,
+            Expr::value(json_text(&metadata)),
+        )
+        .filter(
+            checkpoint::Column::ThreadId
+                .eq(thread.as_str())
+                .and(checkpoint::Column::CheckpointId.eq(row.checkpoint_id)),
+        )
         .exec(tx)
         .await?;
     Ok(true)
 }
 
 /// Locks the row of a thread that no run holds.
-async fn lock_at_rest(tx: &DatabaseTransaction, thread: &ThreadId) -> Result<(), TxError<PutError>> {
+async fn lock_at_rest(
+    tx: &DatabaseTransaction,
+    thread: &ThreadId,
+) -> Result<(), TxError<PutError>> {
     if locked(tx, thread, None).await?.is_none() {
         return Err(TxError::Refused(PutError::NoThread(thread.clone())));
     }
     let of_thread = run::Entity::find().filter(run::Column::ThreadId.eq(thread.as_str()));
     if let Some(active) = of_thread.filter(is_active()).one(tx).await? {
-        let run_id = RunId::parse(active.run_id)
-            .map_err(|error| TxError::Refused(CheckpointError::from(StoreError::Failed(error.to_string())).into()))?;
-        return Err(TxError::Refused(PutError::Busy { thread_id: thread.clone(), run_id }));
+        let run_id = RunId::parse(active.run_id).map_err(|error| {
+            TxError::Refused(CheckpointError::from(StoreError::Failed(error.to_string())).into())
+        })?;
+        return Err(TxError::Refused(PutError::Busy {
+            thread_id: thread.clone(),
+            run_id,
+        }));
     }
     Ok(())
 }

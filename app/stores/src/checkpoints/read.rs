@@ -4,14 +4,16 @@ use std::collections::HashMap;
 
 use harness::ids::{CheckpointId, ThreadId};
 use harness::messages::Message;
-use harness::runtime::checkpoint::{CheckpointError, CheckpointMeta, HistoryQuery, LogRange, Snapshot, expand};
+use harness::runtime::checkpoint::{
+    CheckpointError, CheckpointMeta, HistoryQuery, LogRange, Snapshot, expand,
+};
 use harness::runtime::compute::{Size, heavy_poll};
 use harness::runtime::runs::store::StoreError;
 use harness::state::ThreadState;
 use sea_orm::sea_query::Expr;
 use sea_orm::{
-    ColumnTrait, Condition, ConnectionTrait, DatabaseConnection, DbBackend, DbErr, EntityTrait, FromQueryResult, QueryFilter, QueryOrder,
-    QuerySelect, Select, Statement, TryGetableMany,
+    ColumnTrait, Condition, ConnectionTrait, DatabaseConnection, DbBackend, DbErr, EntityTrait,
+    FromQueryResult, QueryFilter, QueryOrder, QuerySelect, Select, Statement, TryGetableMany,
 };
 use serde_json::{Map, Value};
 
@@ -33,7 +35,8 @@ const MAX_GAP: u64 = 32;
 const MAX_SPANS: usize = 16;
 
 /// The limits are literals: SQLite plans a statement anew at each use when its limit is a bound value.
-const NEWEST: &str = "SELECT * FROM checkpoints WHERE thread_id = $1 ORDER BY checkpoint_id DESC LIMIT 1";
+const NEWEST: &str =
+    "SELECT * FROM checkpoints WHERE thread_id = $1 ORDER BY checkpoint_id DESC LIMIT 1";
 const BY_ID: &str = "SELECT * FROM checkpoints WHERE thread_id = $1 AND checkpoint_id = $2";
 
 pub(super) async fn get(
@@ -45,20 +48,38 @@ pub(super) async fn get(
         None => newest_row(db, thread).await,
         Some(id) => row_of(db, BY_ID, vec![thread.as_str().into(), id.as_str().into()]).await,
     };
-    Ok(snapshots(db, thread, read_checkpoints(row)?.into_iter().collect()).await?.pop())
+    Ok(
+        snapshots(db, thread, read_checkpoints(row)?.into_iter().collect())
+            .await?
+            .pop(),
+    )
 }
 
 /// Reads the row of a thread's newest checkpoint.
-pub(super) async fn newest_row(db: &impl ConnectionTrait, thread: &ThreadId) -> Result<Option<checkpoint::Model>, DbErr> {
+pub(super) async fn newest_row(
+    db: &impl ConnectionTrait,
+    thread: &ThreadId,
+) -> Result<Option<checkpoint::Model>, DbErr> {
     row_of(db, NEWEST, vec![thread.as_str().into()]).await
 }
 
-async fn row_of(db: &impl ConnectionTrait, sql: &str, values: Vec<sea_orm::Value>) -> Result<Option<checkpoint::Model>, DbErr> {
+async fn row_of(
+    db: &impl ConnectionTrait,
+    sql: &str,
+    values: Vec<sea_orm::Value>,
+) -> Result<Option<checkpoint::Model>, DbErr> {
     let statement = Statement::from_sql_and_values(db.get_database_backend(), sql, values);
-    db.query_one_raw(statement).await?.map(|row| checkpoint::Model::from_query_result(&row, "")).transpose()
+    db.query_one_raw(statement)
+        .await?
+        .map(|row| checkpoint::Model::from_query_result(&row, ""))
+        .transpose()
 }
 
-pub(super) async fn list(db: &DatabaseConnection, thread: &ThreadId, query: &HistoryQuery) -> Result<Vec<Snapshot>, CheckpointError> {
+pub(super) async fn list(
+    db: &DatabaseConnection,
+    thread: &ThreadId,
+    query: &HistoryQuery,
+) -> Result<Vec<Snapshot>, CheckpointError> {
     let rows = matching(db, thread, query).await?;
     snapshots(db, thread, rows).await
 }
@@ -68,20 +89,32 @@ pub(super) async fn list_meta(
     thread: &ThreadId,
     query: &HistoryQuery,
 ) -> Result<Vec<CheckpointMeta>, CheckpointError> {
-    matching(db, thread, query).await?.iter().map(meta).collect()
+    matching(db, thread, query)
+        .await?
+        .iter()
+        .map(meta)
+        .collect()
 }
 
 fn newest_first(thread: &ThreadId) -> Select<checkpoint::Entity> {
-    checkpoint::Entity::find().filter(checkpoint::Column::ThreadId.eq(thread.as_str())).order_by_desc(checkpoint::Column::CheckpointId)
+    checkpoint::Entity::find()
+        .filter(checkpoint::Column::ThreadId.eq(thread.as_str()))
+        .order_by_desc(checkpoint::Column::CheckpointId)
 }
 
 /// The rows a history asks for, newest first.
-async fn matching(db: &DatabaseConnection, thread: &ThreadId, query: &HistoryQuery) -> Result<Vec<checkpoint::Model>, CheckpointError> {
+async fn matching(
+    db: &DatabaseConnection,
+    thread: &ThreadId,
+    query: &HistoryQuery,
+) -> Result<Vec<checkpoint::Model>, CheckpointError> {
     let mut before = query.before.as_ref().map(ToString::to_string);
     let mut found = Vec::new();
     let mut page = query.limit;
     while found.len() < query.limit {
-        let mut select = newest_first(thread).filter(may_contain(db, &query.metadata)).limit(page as u64);
+        let mut select = newest_first(thread)
+            .filter(may_contain(db, &query.metadata))
+            .limit(page as u64);
         if let Some(before) = &before {
             select = select.filter(checkpoint::Column::CheckpointId.lt(before.as_str()));
         }
@@ -116,13 +149,17 @@ fn may_contain(db: &impl ConnectionTrait, metadata: &Map<String, Value>) -> Cond
             ("parents" | "thread_id", _) => continue,
             ("source", Value::String(word)) => Some(checkpoint::Column::Source.eq(plain(word))),
             ("run_id", Value::String(run)) => Some(checkpoint::Column::RunId.eq(plain(run))),
-            ("step", Value::Number(step)) => step.as_i64().map(|step| checkpoint::Column::Step.eq(step)),
+            ("step", Value::Number(step)) => {
+                step.as_i64().map(|step| checkpoint::Column::Step.eq(step))
+            }
             _ => None,
         };
         let key = json_text(key);
         // A plain value has one spelling. Floats have two for zero, and objects one for each order of their keys.
         let entry = match value {
-            Value::Null | Value::Bool(_) | Value::String(_) => format!("{key}:{}", json_text(value)),
+            Value::Null | Value::Bool(_) | Value::String(_) => {
+                format!("{key}:{}", json_text(value))
+            }
             Value::Number(number) if !number.is_f64() => format!("{key}:{number}"),
             _ => format!("{key}:"),
         };
@@ -135,10 +172,17 @@ fn may_contain(db: &impl ConnectionTrait, metadata: &Map<String, Value>) -> Cond
 /// What clients see is what they search.
 fn contains(meta: &CheckpointMeta, query: &HistoryQuery) -> bool {
     let shown = meta.public_metadata();
-    query.metadata.iter().all(|(key, value)| shown.get(key) == Some(value))
+    query
+        .metadata
+        .iter()
+        .all(|(key, value)| shown.get(key) == Some(value))
 }
 
-async fn snapshots(db: &DatabaseConnection, thread: &ThreadId, rows: Vec<checkpoint::Model>) -> Result<Vec<Snapshot>, CheckpointError> {
+async fn snapshots(
+    db: &DatabaseConnection,
+    thread: &ThreadId,
+    rows: Vec<checkpoint::Model>,
+) -> Result<Vec<Snapshot>, CheckpointError> {
     if rows.is_empty() {
         return Ok(vec![]);
     }
@@ -153,10 +197,19 @@ async fn snapshots(db: &DatabaseConnection, thread: &ThreadId, rows: Vec<checkpo
                 Some(message) => placed.push((place, message.clone())),
                 // The log only shrinks with its thread: if the thread was deleted since, there is nothing to give.
                 None if log_tail == 0 => return Ok(vec![]),
-                None => return Err(damaged(row, format!("message {place} of its log is missing"))),
+                None => {
+                    return Err(damaged(
+                        row,
+                        format!("message {place} of its log is missing"),
+                    ));
+                }
             }
         }
-        read.push(Snapshot { meta: meta(row)?, state: ThreadState::restored(placed, channels(row)?), log_tail });
+        read.push(Snapshot {
+            meta: meta(row)?,
+            state: ThreadState::restored(placed, channels(row)?),
+            log_tail,
+        });
     }
     Ok(read)
 }
@@ -168,16 +221,31 @@ const MESSAGES: &str = "\
     FROM checkpoint_messages WHERE thread_id = $1 AND place BETWEEN $2 AND $3 GROUP BY place / 32";
 
 /// Reads the messages of all layouts, by place.
-async fn messages(db: &DatabaseConnection, thread: &ThreadId, layouts: &[Vec<LogRange>]) -> Result<HashMap<u64, Message>, CheckpointError> {
+async fn messages(
+    db: &DatabaseConnection,
+    thread: &ThreadId,
+    layouts: &[Vec<LogRange>],
+) -> Result<HashMap<u64, Message>, CheckpointError> {
     let named = union(layouts);
     let mut messages = HashMap::new();
     for LogRange(first, last) in spans(&named) {
-        let values: [sea_orm::Value; 3] = [thread.as_str().into(), signed(first).into(), signed(last).into()];
+        let values: [sea_orm::Value; 3] = [
+            thread.as_str().into(),
+            signed(first).into(),
+            signed(last).into(),
+        ];
         let statement = Statement::from_sql_and_values(db.get_database_backend(), MESSAGES, values);
         let rows = read_checkpoints(db.query_all_raw(statement).await)?;
-        let groups = rows.iter().map(<(String, String)>::try_get_many_by_index).collect::<Result<Vec<_>, _>>();
+        let groups = rows
+            .iter()
+            .map(<(String, String)>::try_get_many_by_index)
+            .collect::<Result<Vec<_>, _>>();
         let groups = read_checkpoints(groups.map_err(DbErr::from))?;
-        heavy_poll(Size { items: groups.len() * 32, bytes: groups.iter().map(|(_, texts)| texts.len()).sum() }).await;
+        heavy_poll(Size {
+            items: groups.len() * 32,
+            bytes: groups.iter().map(|(_, texts)| texts.len()).sum(),
+        })
+        .await;
         for (places, texts) in &groups {
             read_group(thread, &named, places, texts, &mut messages)?;
         }
@@ -193,13 +261,24 @@ fn read_group(
     texts: &str,
     messages: &mut HashMap<u64, Message>,
 ) -> Result<(), CheckpointError> {
-    let damaged = |place: &str, reason: String| StoreError::Failed(format!("message {place} of thread {thread} is damaged: {reason}"));
+    let damaged = |place: &str, reason: String| {
+        StoreError::Failed(format!(
+            "message {place} of thread {thread} is damaged: {reason}"
+        ))
+    };
     let mut lines = texts.split('\n');
     for place in places.split(',') {
-        let json = lines.next().ok_or_else(|| damaged(place, "it is missing in its group".to_owned()))?;
-        let number: u64 = place.parse().map_err(|_| damaged(place, "its place is no number".to_owned()))?;
+        let json = lines
+            .next()
+            .ok_or_else(|| damaged(place, "it is missing in its group".to_owned()))?;
+        let number: u64 = place
+            .parse()
+            .map_err(|_| damaged(place, "its place is no number".to_owned()))?;
         if contains_place(named, number) {
-            messages.insert(number, Message::from_stored(json).map_err(|error| damaged(place, error.to_string()))?);
+            messages.insert(
+                number,
+                Message::from_stored(json).map_err(|error| damaged(place, error.to_string()))?,
+            );
         }
     }
     match lines.next() {
@@ -239,14 +318,19 @@ fn merged(sorted: &[LogRange], gap: u64) -> Vec<LogRange> {
     let mut merged: Vec<LogRange> = Vec::new();
     for &LogRange(first, last) in sorted {
         match merged.last_mut() {
-            Some(LogRange(_, end)) if first <= end.saturating_add(gap).saturating_add(1) => *end = last.max(*end),
+            Some(LogRange(_, end)) if first <= end.saturating_add(gap).saturating_add(1) => {
+                *end = last.max(*end)
+            }
             _ => merged.push(LogRange(first, last)),
         }
     }
     merged
 }
 
-pub(super) async fn log_tail(db: &DatabaseConnection, thread: &ThreadId) -> Result<u64, CheckpointError> {
+pub(super) async fn log_tail(
+    db: &DatabaseConnection,
+    thread: &ThreadId,
+) -> Result<u64, CheckpointError> {
     read_checkpoints(write::log_tail(db, thread).await)
 }
 
@@ -260,7 +344,11 @@ mod tests {
 
     #[test]
     fn overlapping_and_touching_ranges_become_one() {
-        let layouts = [vec![LogRange(1, 4), LogRange(9, 9)], vec![LogRange(5, 6)], vec![LogRange(2, 3), LogRange(8, 10)]];
+        let layouts = [
+            vec![LogRange(1, 4), LogRange(9, 9)],
+            vec![LogRange(5, 6)],
+            vec![LogRange(2, 3), LogRange(8, 10)],
+        ];
         assert_eq!(union(&layouts), vec![LogRange(1, 6), LogRange(8, 10)]);
     }
 
@@ -270,12 +358,20 @@ mod tests {
         let ranges: Vec<LogRange> = (0..1_000).map(|n| LogRange(3 * n + 2, 3 * n + 3)).collect();
         assert_eq!(spans(&ranges), vec![LogRange(2, 3_000)]);
         assert!(contains_place(&ranges, 2) && contains_place(&ranges, 3_000));
-        assert!(!contains_place(&ranges, 1) && !contains_place(&ranges, 4) && !contains_place(&ranges, 3_001));
+        assert!(
+            !contains_place(&ranges, 1)
+                && !contains_place(&ranges, 4)
+                && !contains_place(&ranges, 3_001)
+        );
     }
 
     #[test]
     fn spans_skip_wide_gaps_and_stay_few() {
-        let apart = [LogRange(1, 10), LogRange(1_000, 1_010), LogRange(1_020, 1_030)];
+        let apart = [
+            LogRange(1, 10),
+            LogRange(1_000, 1_010),
+            LogRange(1_020, 1_030),
+        ];
         assert_eq!(spans(&apart), vec![LogRange(1, 10), LogRange(1_000, 1_030)]);
         let scattered: Vec<LogRange> = (0..500).map(|n| LogRange(1_000 * n, 1_000 * n)).collect();
         assert!(spans(&scattered).len() <= MAX_SPANS);

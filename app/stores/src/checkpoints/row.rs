@@ -1,7 +1,9 @@
 //! Between a checkpoint and its row.
 
 use harness::ids::{CheckpointId, RunId, ThreadId};
-use harness::runtime::checkpoint::{CheckpointError, CheckpointMeta, CheckpointSource, CheckpointWrite, LogRange};
+use harness::runtime::checkpoint::{
+    CheckpointError, CheckpointMeta, CheckpointSource, CheckpointWrite, LogRange,
+};
 use harness::runtime::runs::store::StoreError;
 use indexmap::IndexMap;
 use serde_json::Value;
@@ -27,23 +29,41 @@ pub(super) fn new_row(write: &CheckpointWrite) -> checkpoint::Model {
     }
 }
 
-pub(super) fn message_rows(write: &CheckpointWrite) -> impl Iterator<Item = checkpoint_message::Model> + '_ {
-    write.new_messages.iter().map(|(place, message)| checkpoint_message::Model {
-        thread_id: write.meta.thread_id.to_string(),
-        place: i64::try_from(*place).unwrap_or(i64::MAX),
-        message_json: message.json().get().to_owned(),
-    })
+pub(super) fn message_rows(
+    write: &CheckpointWrite,
+) -> impl Iterator<Item = checkpoint_message::Model> + '_ {
+    write
+        .new_messages
+        .iter()
+        .map(|(place, message)| checkpoint_message::Model {
+            thread_id: write.meta.thread_id.to_string(),
+            place: i64::try_from(*place).unwrap_or(i64::MAX),
+            message_json: message.json().get().to_owned(),
+        })
 }
 
 /// The facts of a row.
 pub(super) fn meta(row: &checkpoint::Model) -> Result<CheckpointMeta, CheckpointError> {
     let read = || -> Result<CheckpointMeta, String> {
-        let source = source_of(&row.source).ok_or_else(|| format!("unknown source {:?}", row.source))?;
+        let source =
+            source_of(&row.source).ok_or_else(|| format!("unknown source {:?}", row.source))?;
         Ok(CheckpointMeta {
-            checkpoint_id: CheckpointId::parse(row.checkpoint_id.as_str()).map_err(|error| error.to_string())?,
-            thread_id: ThreadId::parse(row.thread_id.as_str()).map_err(|error| error.to_string())?,
-            parent_id: row.parent_id.as_deref().map(CheckpointId::parse).transpose().map_err(|error| error.to_string())?,
-            run_id: row.run_id.as_deref().map(RunId::parse).transpose().map_err(|error| error.to_string())?,
+            checkpoint_id: CheckpointId::parse(row.checkpoint_id.as_str())
+                .map_err(|error| error.to_string())?,
+            thread_id: ThreadId::parse(row.thread_id.as_str())
+                .map_err(|error| error.to_string())?,
+            parent_id: row
+                .parent_id
+                .as_deref()
+                .map(CheckpointId::parse)
+                .transpose()
+                .map_err(|error| error.to_string())?,
+            run_id: row
+                .run_id
+                .as_deref()
+                .map(RunId::parse)
+                .transpose()
+                .map_err(|error| error.to_string())?,
             source,
             step: row.step,
             next: from_json(&row.next_json)?,
@@ -59,13 +79,19 @@ pub(super) fn layout(row: &checkpoint::Model) -> Result<Vec<LogRange>, Checkpoin
     from_json(&row.layout_json).map_err(|reason| damaged(row, reason))
 }
 
-pub(super) fn channels(row: &checkpoint::Model) -> Result<IndexMap<String, Value>, CheckpointError> {
+pub(super) fn channels(
+    row: &checkpoint::Model,
+) -> Result<IndexMap<String, Value>, CheckpointError> {
     from_json(&row.channels_json).map_err(|reason| damaged(row, reason))
 }
 
 pub(super) fn damaged(row: &checkpoint::Model, reason: String) -> CheckpointError {
     match ThreadId::parse(row.thread_id.as_str()) {
-        Ok(thread_id) => CheckpointError::Damaged { thread_id, id: row.checkpoint_id.clone(), reason },
+        Ok(thread_id) => CheckpointError::Damaged {
+            thread_id,
+            id: row.checkpoint_id.clone(),
+            reason,
+        },
         Err(error) => StoreError::Failed(error.to_string()).into(),
     }
 }
@@ -80,7 +106,12 @@ fn source_word(source: CheckpointSource) -> &'static str {
 }
 
 fn source_of(word: &str) -> Option<CheckpointSource> {
-    [CheckpointSource::Input, CheckpointSource::Loop, CheckpointSource::Update, CheckpointSource::Fork]
-        .into_iter()
-        .find(|source| source_word(*source) == word)
+    [
+        CheckpointSource::Input,
+        CheckpointSource::Loop,
+        CheckpointSource::Update,
+        CheckpointSource::Fork,
+    ]
+    .into_iter()
+    .find(|source| source_word(*source) == word)
 }

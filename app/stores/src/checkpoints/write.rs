@@ -4,7 +4,8 @@ use harness::ids::{RunId, ThreadId};
 use harness::runtime::checkpoint::{CheckpointWrite, LogRange};
 use harness::runtime::compute::{Size, heavy_poll};
 use sea_orm::{
-    ColumnTrait, ConnectionTrait, DatabaseTransaction, DbErr, EntityTrait, ExprTrait, QueryFilter, QueryResult, Statement, Value,
+    ColumnTrait, ConnectionTrait, DatabaseTransaction, DbErr, EntityTrait, ExprTrait, QueryFilter,
+    QueryResult, Statement, Value,
 };
 
 use super::read::{newest_row, signed};
@@ -15,7 +16,10 @@ use crate::script::{Script, all_tagged};
 use crate::tx::TxError;
 
 /// Writes checkpoints and the messages that are new with them.
-pub(crate) async fn write_checkpoints<E>(tx: &DatabaseTransaction, writes: &[CheckpointWrite]) -> Result<(), TxError<E>> {
+pub(crate) async fn write_checkpoints<E>(
+    tx: &DatabaseTransaction,
+    writes: &[CheckpointWrite],
+) -> Result<(), TxError<E>> {
     heavy_poll(new_messages(writes)).await;
     let mut script = Script::new(tx);
     add_checkpoints(&mut script, writes);
@@ -24,8 +28,14 @@ pub(crate) async fn write_checkpoints<E>(tx: &DatabaseTransaction, writes: &[Che
 
 /// Estimates the size of the messages that are new with these checkpoints.
 pub(crate) fn new_messages(writes: &[CheckpointWrite]) -> Size {
-    let bytes = writes.iter().flat_map(|write| &write.new_messages).map(|(_, message)| message.json().get().len());
-    Size { items: writes.iter().map(|write| write.new_messages.len()).sum(), bytes: bytes.sum() }
+    let bytes = writes
+        .iter()
+        .flat_map(|write| &write.new_messages)
+        .map(|(_, message)| message.json().get().len());
+    Size {
+        items: writes.iter().map(|write| write.new_messages.len()).sum(),
+        bytes: bytes.sum(),
+    }
 }
 
 const CHECKPOINTS: &str = "checkpoints (thread_id, checkpoint_id, parent_id, run_id, source, step, layout_json, channels_json, \
@@ -39,22 +49,51 @@ const AMEND: &str = "\
 /// Adds the rows of checkpoints and of the messages that are new with them, and counts what [`refuse_incomplete`] looks at.
 /// All writes are of one thread.
 pub(crate) fn add_checkpoints(script: &mut Script, writes: &[CheckpointWrite]) {
-    let Some(CheckpointWrite { meta, .. }) = writes.first() else { return };
+    let Some(CheckpointWrite { meta, .. }) = writes.first() else {
+        return;
+    };
     let messages = writes.iter().flat_map(message_rows).map(message_values);
-    script.add_rows("checkpoint_messages (thread_id, place, message_json)", "(?, ?, ?)", messages);
-    let new = writes.iter().filter(|write| !write.amends).map(new_row).map(checkpoint_values);
+    script.add_rows(
+        "checkpoint_messages (thread_id, place, message_json)",
+        "(?, ?, ?)",
+        messages,
+    );
+    let new = writes
+        .iter()
+        .filter(|write| !write.amends)
+        .map(new_row)
+        .map(checkpoint_values);
     script.add_rows(CHECKPOINTS, "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", new);
     for write in writes.iter().filter(|write| write.amends) {
         let row = new_row(write);
-        script.add(AMEND, [row.next_json.into(), row.machine_json.into(), row.thread_id.into(), row.checkpoint_id.into()]);
+        script.add(
+            AMEND,
+            [
+                row.next_json.into(),
+                row.machine_json.into(),
+                row.thread_id.into(),
+                row.checkpoint_id.into(),
+            ],
+        );
     }
     if let Some(LogRange(first, last)) = places_to_verify(writes) {
-        script.add(COUNT_MESSAGES, [meta.thread_id.as_str().into(), signed(first).into(), signed(last).into()]);
+        script.add(
+            COUNT_MESSAGES,
+            [
+                meta.thread_id.as_str().into(),
+                signed(first).into(),
+                signed(last).into(),
+            ],
+        );
     }
 }
 
 fn message_values(row: checkpoint_message::Model) -> Vec<Value> {
-    vec![row.thread_id.into(), row.place.into(), row.message_json.into()]
+    vec![
+        row.thread_id.into(),
+        row.place.into(),
+        row.message_json.into(),
+    ]
 }
 
 fn checkpoint_values(row: checkpoint::Model) -> Vec<Value> {
@@ -82,9 +121,21 @@ const COUNT_MESSAGES: &str = "SELECT 'messages', COUNT(*) FROM checkpoint_messag
 /// A writer numbers its messages from the log's end on and sends them in order. So when each commit connects to the one before
 /// it, every place below is there too, and what earlier commits proved need not be counted again.
 fn places_to_verify(writes: &[CheckpointWrite]) -> Option<LogRange> {
-    let first_new = writes.iter().flat_map(|write| &write.new_messages).map(|(place, _)| *place).min();
-    let last_new = writes.iter().flat_map(|write| &write.new_messages).map(|(place, _)| *place).max();
-    let last_named = writes.iter().flat_map(|write| &write.layout).map(|LogRange(_, last)| *last).max();
+    let first_new = writes
+        .iter()
+        .flat_map(|write| &write.new_messages)
+        .map(|(place, _)| *place)
+        .min();
+    let last_new = writes
+        .iter()
+        .flat_map(|write| &write.new_messages)
+        .map(|(place, _)| *place)
+        .max();
+    let last_named = writes
+        .iter()
+        .flat_map(|write| &write.layout)
+        .map(|LogRange(_, last)| *last)
+        .max();
     let last = Ord::max(last_named, last_new)?;
     let first = first_new.map_or(last, |first| Ord::max(first.saturating_sub(1), 1));
     Some(LogRange(first, last))
@@ -92,33 +143,60 @@ fn places_to_verify(writes: &[CheckpointWrite]) -> Option<LogRange> {
 
 /// Refuses checkpoints that name messages the log does not have, for neither they nor what follows them could be read, and
 /// amendments of checkpoints that are not there.
-pub(crate) fn refuse_incomplete<E>(rows: &[QueryResult], writes: &[CheckpointWrite]) -> Result<(), TxError<E>> {
-    let Some(CheckpointWrite { meta, .. }) = writes.first() else { return Ok(()) };
+pub(crate) fn refuse_incomplete<E>(
+    rows: &[QueryResult],
+    writes: &[CheckpointWrite],
+) -> Result<(), TxError<E>> {
+    let Some(CheckpointWrite { meta, .. }) = writes.first() else {
+        return Ok(());
+    };
     if let Some(LogRange(first, last)) = places_to_verify(writes) {
         let needed = last.saturating_sub(first).saturating_add(1);
-        let found = all_tagged(rows, "messages").next().map(|row| row.try_get_by_index::<i64>(1)).transpose()?;
-        let found = found.and_then(|found| u64::try_from(found).ok()).unwrap_or_default();
+        let found = all_tagged(rows, "messages")
+            .next()
+            .map(|row| row.try_get_by_index::<i64>(1))
+            .transpose()?;
+        let found = found
+            .and_then(|found| u64::try_from(found).ok())
+            .unwrap_or_default();
         if found != needed {
             let id = &meta.checkpoint_id;
-            let text = format!("checkpoint {id} needs messages {first} to {last} of its thread's log, which has {found} of these {needed}");
+            let text = format!(
+                "checkpoint {id} needs messages {first} to {last} of its thread's log, which has {found} of these {needed}"
+            );
             return Err(TxError::Db(Fault::Failed(text)));
         }
     }
     if all_tagged(rows, "amended").count() != writes.iter().filter(|write| write.amends).count() {
-        return Err(TxError::Db(Fault::Failed(format!("a checkpoint of thread {} is not there to be amended", meta.thread_id))));
+        return Err(TxError::Db(Fault::Failed(format!(
+            "a checkpoint of thread {} is not there to be amended",
+            meta.thread_id
+        ))));
     }
     Ok(())
 }
 
 /// Removes the checkpoints of a run; the log stays.
-pub(crate) async fn delete_run_checkpoints(tx: &DatabaseTransaction, thread: &ThreadId, run: &RunId) -> Result<(), DbErr> {
-    let of_run = checkpoint::Column::ThreadId.eq(thread.as_str()).and(checkpoint::Column::RunId.eq(run.as_str()));
-    checkpoint::Entity::delete_many().filter(of_run).exec(tx).await?;
+pub(crate) async fn delete_run_checkpoints(
+    tx: &DatabaseTransaction,
+    thread: &ThreadId,
+    run: &RunId,
+) -> Result<(), DbErr> {
+    let of_run = checkpoint::Column::ThreadId
+        .eq(thread.as_str())
+        .and(checkpoint::Column::RunId.eq(run.as_str()));
+    checkpoint::Entity::delete_many()
+        .filter(of_run)
+        .exec(tx)
+        .await?;
     Ok(())
 }
 
 /// The thread's newest checkpoint.
-pub(super) async fn newest(tx: &DatabaseTransaction, thread: &ThreadId) -> Result<Option<checkpoint::Model>, DbErr> {
+pub(super) async fn newest(
+    tx: &DatabaseTransaction,
+    thread: &ThreadId,
+) -> Result<Option<checkpoint::Model>, DbErr> {
     newest_row(tx, thread).await
 }
 
@@ -127,13 +205,25 @@ const LOG_TAIL: &str = "SELECT MAX(place) FROM checkpoint_messages WHERE thread_
 /// Reads the last place of the thread's log, 0 when it is empty.
 pub(super) async fn log_tail(db: &impl ConnectionTrait, thread: &ThreadId) -> Result<u64, DbErr> {
     let values: [Value; 1] = [thread.as_str().into()];
-    let row = db.query_one_raw(Statement::from_sql_and_values(db.get_database_backend(), LOG_TAIL, values)).await?;
-    let last = row.map(|row| row.try_get_by_index::<Option<i64>>(0)).transpose()?.flatten();
+    let row = db
+        .query_one_raw(Statement::from_sql_and_values(
+            db.get_database_backend(),
+            LOG_TAIL,
+            values,
+        ))
+        .await?;
+    let last = row
+        .map(|row| row.try_get_by_index::<Option<i64>>(0))
+        .transpose()?
+        .flatten();
     Ok(last.map_or(0, |place| u64::try_from(place).unwrap_or_default()))
 }
 
 /// Whether the thread's newest checkpoint names nodes that are due.
-pub(crate) async fn is_anything_due(tx: &DatabaseTransaction, thread: &ThreadId) -> Result<bool, DbErr> {
+pub(crate) async fn is_anything_due(
+    tx: &DatabaseTransaction,
+    thread: &ThreadId,
+) -> Result<bool, DbErr> {
     // The end of a run is written even when an old checkpoint cannot be read.
     Ok(newest(tx, thread).await?.is_some_and(|row| match meta(&row) {
         Ok(meta) => !meta.next.is_empty(),
@@ -145,9 +235,18 @@ pub(crate) async fn is_anything_due(tx: &DatabaseTransaction, thread: &ThreadId)
 }
 
 /// Removes a thread's checkpoints and log.
-pub(crate) async fn delete_thread_checkpoints(tx: &DatabaseTransaction, thread: &ThreadId) -> Result<(), DbErr> {
-    checkpoint::Entity::delete_many().filter(checkpoint::Column::ThreadId.eq(thread.as_str())).exec(tx).await?;
-    checkpoint_message::Entity::delete_many().filter(checkpoint_message::Column::ThreadId.eq(thread.as_str())).exec(tx).await?;
+pub(crate) async fn delete_thread_checkpoints(
+    tx: &DatabaseTransaction,
+    thread: &ThreadId,
+) -> Result<(), DbErr> {
+    checkpoint::Entity::delete_many()
+        .filter(checkpoint::Column::ThreadId.eq(thread.as_str()))
+        .exec(tx)
+        .await?;
+    checkpoint_message::Entity::delete_many()
+        .filter(checkpoint_message::Column::ThreadId.eq(thread.as_str()))
+        .exec(tx)
+        .await?;
     Ok(())
 }
 
@@ -158,7 +257,12 @@ const FORGET_PAST: &str = "\
 /// Removes all checkpoints of a thread but the newest; the log stays.
 pub(crate) async fn forget_past(tx: &DatabaseTransaction, thread: &ThreadId) -> Result<(), DbErr> {
     let values: [Value; 1] = [thread.as_str().into()];
-    tx.execute_raw(Statement::from_sql_and_values(tx.get_database_backend(), FORGET_PAST, values)).await?;
+    tx.execute_raw(Statement::from_sql_and_values(
+        tx.get_database_backend(),
+        FORGET_PAST,
+        values,
+    ))
+    .await?;
     Ok(())
 }
 
@@ -174,10 +278,19 @@ const COPY_CHECKPOINTS: &str = "\
     FROM checkpoints WHERE thread_id = $1";
 
 /// Copies log and checkpoints inside the database.
-pub(super) async fn copy_thread(tx: &DatabaseTransaction, from: &ThreadId, to: &ThreadId) -> Result<(), DbErr> {
+pub(super) async fn copy_thread(
+    tx: &DatabaseTransaction,
+    from: &ThreadId,
+    to: &ThreadId,
+) -> Result<(), DbErr> {
     for sql in [COPY_MESSAGES, COPY_CHECKPOINTS] {
         let values: [Value; 2] = [from.as_str().into(), to.as_str().into()];
-        tx.execute_raw(Statement::from_sql_and_values(tx.get_database_backend(), sql, values)).await?;
+        tx.execute_raw(Statement::from_sql_and_values(
+            tx.get_database_backend(),
+            sql,
+            values,
+        ))
+        .await?;
     }
     Ok(())
 }

@@ -10,8 +10,8 @@ use harness::ids::ThreadId;
 use harness::runtime::runs::store::{Made, RequestKey, StoreError};
 use sea_orm::sea_query::Expr;
 use sea_orm::{
-    ActiveModelTrait, ColumnTrait, Condition, DatabaseTransaction, DbErr, EntityTrait, IntoActiveModel, Order, QueryFilter, QueryOrder,
-    QuerySelect, Select,
+    ActiveModelTrait, ColumnTrait, Condition, DatabaseTransaction, DbErr, EntityTrait,
+    IntoActiveModel, Order, QueryFilter, QueryOrder, QuerySelect, Select,
 };
 use uuid::Uuid;
 
@@ -51,7 +51,12 @@ impl CronStore for SqlCronStore {
     }
 
     async fn get(&self, user: &str, cron: Uuid) -> Result<Option<Cron>, StoreError> {
-        let row = read(of(user).filter(cron::Column::CronId.eq(cron.to_string())).one(self.db.reads()).await)?;
+        let row = read(
+            of(user)
+                .filter(cron::Column::CronId.eq(cron.to_string()))
+                .one(self.db.reads())
+                .await,
+        )?;
         read(row.map(record).transpose())
     }
 
@@ -63,32 +68,64 @@ impl CronStore for SqlCronStore {
         search::count(self.db.reads(), user, search).await
     }
 
-    async fn update(&self, cron: Cron, seen: DateTime<Utc>, reschedule: bool) -> Result<bool, StoreError> {
-        self.db.writes().create((cron, micros(seen), reschedule), update).await
+    async fn update(
+        &self,
+        cron: Cron,
+        seen: DateTime<Utc>,
+        reschedule: bool,
+    ) -> Result<bool, StoreError> {
+        self.db
+            .writes()
+            .create((cron, micros(seen), reschedule), update)
+            .await
     }
 
     async fn delete(&self, user: &str, cron: Uuid) -> Result<bool, StoreError> {
-        self.db.writes().release((plain(user), cron.to_string()), delete).await
+        self.db
+            .writes()
+            .release((plain(user), cron.to_string()), delete)
+            .await
     }
 
-    async fn due(&self, at: DateTime<Utc>, lost: DateTime<Utc>, limit: usize) -> Result<Vec<Due>, StoreError> {
-        let ready = Condition::all().add(cron::Column::Enabled.eq(true)).add(cron::Column::NextRunDate.lte(micros(at)));
+    async fn due(
+        &self,
+        at: DateTime<Utc>,
+        lost: DateTime<Utc>,
+        limit: usize,
+    ) -> Result<Vec<Due>, StoreError> {
+        let ready = Condition::all()
+            .add(cron::Column::Enabled.eq(true))
+            .add(cron::Column::NextRunDate.lte(micros(at)));
         let lost_ones = cron::Column::TakenAt.lt(micros(lost));
         let select = cron::Entity::find().filter(Condition::any().add(ready).add(lost_ones));
         // The time of what is lost is not its next one, but it waits longer anyway.
-        let select = select.order_by(cron::Column::TakenAt, Order::Asc).order_by_asc(cron::Column::NextRunDate).limit(limit as u64);
+        let select = select
+            .order_by(cron::Column::TakenAt, Order::Asc)
+            .order_by_asc(cron::Column::NextRunDate)
+            .limit(limit as u64);
         let rows = read(select.all(self.db.reads()).await)?;
-        let mut due: Vec<Due> = rows.into_iter().filter_map(|row| due_of(row, micros(at))).collect();
+        let mut due: Vec<Due> = rows
+            .into_iter()
+            .filter_map(|row| due_of(row, micros(at)))
+            .collect();
         due.sort_by_key(|due| (due.fires_for, due.cron.cron_id));
         Ok(due)
     }
 
-    async fn take(&self, due: &Due, next: Option<DateTime<Utc>>, at: DateTime<Utc>) -> Result<bool, StoreError> {
+    async fn take(
+        &self,
+        due: &Due,
+        next: Option<DateTime<Utc>>,
+        at: DateTime<Utc>,
+    ) -> Result<bool, StoreError> {
         self.db.writes().run((due.clone(), next, at), take).await
     }
 
     async fn finish(&self, cron: Uuid, fires_for: DateTime<Utc>) -> Result<(), StoreError> {
-        self.db.writes().release((cron.to_string(), micros(fires_for)), finish).await
+        self.db
+            .writes()
+            .release((cron.to_string(), micros(fires_for)), finish)
+            .await
     }
 }
 
@@ -99,7 +136,11 @@ fn due_of(row: cron::Model, at: i64) -> Option<Due> {
         Some(next) => (next, None),
         None => (row.fires_for?, row.taken_at),
     };
-    Some(Due { cron: readable(row)?, fires_for: moment(fires_for), taken_at: taken_at.map(moment) })
+    Some(Due {
+        cron: readable(row)?,
+        fires_for: moment(fires_for),
+        taken_at: taken_at.map(moment),
+    })
 }
 
 type Done<'a, T> = BoxFuture<'a, Result<T, TxError<StoreError>>>;
@@ -117,31 +158,47 @@ impl FromFault for NotMade {
     }
 }
 
-fn create<'a>(tx: &'a DatabaseTransaction, (cron, request): &'a (Cron, Option<RequestKey>)) -> BoxFuture<'a, Result<(), TxError<NotMade>>> {
+fn create<'a>(
+    tx: &'a DatabaseTransaction,
+    (cron, request): &'a (Cron, Option<RequestKey>),
+) -> BoxFuture<'a, Result<(), TxError<NotMade>>> {
     Box::pin(async move {
         if let Some(key) = request {
             let mut script = Script::new(tx);
             take_key(&mut script, key, &Made::Cron(cron.cron_id), cron.created_at);
             if !was_taken(&script.run(tx).await?) {
-                return Err(TxError::Refused(NotMade::Found(Created::Known(known_of(tx, key).await?))));
+                return Err(TxError::Refused(NotMade::Found(Created::Known(
+                    known_of(tx, key).await?,
+                ))));
             }
         }
         if let Some(on) = &cron.thread_id {
             // The lock keeps the thread from being deleted between the look and the write.
-            let mine = thread::Entity::find_by_id(on.as_str()).filter(thread::Column::UserId.eq(plain(&cron.user_id)));
+            let mine = thread::Entity::find_by_id(on.as_str())
+                .filter(thread::Column::UserId.eq(plain(&cron.user_id)));
             if mine.lock_shared().one(tx).await?.is_none() {
                 return Err(TxError::Refused(NotMade::Found(Created::NoThread)));
             }
         }
-        cron::Entity::insert(row(cron).into_active_model()).exec_without_returning(tx).await?;
+        cron::Entity::insert(row(cron).into_active_model())
+            .exec_without_returning(tx)
+            .await?;
         Ok(())
     })
 }
 
-fn update<'a>(tx: &'a DatabaseTransaction, (cron, seen, reschedule): &'a (Cron, i64, bool)) -> Done<'a, bool> {
+fn update<'a>(
+    tx: &'a DatabaseTransaction,
+    (cron, seen, reschedule): &'a (Cron, i64, bool),
+) -> Done<'a, bool> {
     Box::pin(async move {
         let mut changed = row(cron).into_active_model().reset_all();
-        for column in [cron::Column::FiresFor, cron::Column::TakenAt, cron::Column::CreatedAt, cron::Column::ThreadId] {
+        for column in [
+            cron::Column::FiresFor,
+            cron::Column::TakenAt,
+            cron::Column::CreatedAt,
+            cron::Column::ThreadId,
+        ] {
             changed.not_set(column);
         }
         if !reschedule {
@@ -160,12 +217,17 @@ fn update<'a>(tx: &'a DatabaseTransaction, (cron, seen, reschedule): &'a (Cron, 
 
 fn delete<'a>(tx: &'a DatabaseTransaction, (user, cron): &'a (String, String)) -> Done<'a, bool> {
     Box::pin(async move {
-        let mine = cron::Entity::delete_many().filter(cron::Column::CronId.eq(cron)).filter(cron::Column::UserId.eq(user));
+        let mine = cron::Entity::delete_many()
+            .filter(cron::Column::CronId.eq(cron))
+            .filter(cron::Column::UserId.eq(user));
         Ok(mine.exec(tx).await?.rows_affected == 1)
     })
 }
 
-fn take<'a>(tx: &'a DatabaseTransaction, (due, next, at): &'a (Due, Option<DateTime<Utc>>, DateTime<Utc>)) -> Done<'a, bool> {
+fn take<'a>(
+    tx: &'a DatabaseTransaction,
+    (due, next, at): &'a (Due, Option<DateTime<Utc>>, DateTime<Utc>),
+) -> Done<'a, bool> {
     Box::pin(async move {
         let fires_for = micros(due.fires_for);
         let taken = cron::Entity::update_many()
@@ -177,7 +239,9 @@ fn take<'a>(tx: &'a DatabaseTransaction, (due, next, at): &'a (Due, Option<DateT
                 .col_expr(cron::Column::NextRunDate, Expr::value(next.map(micros)))
                 .filter(cron::Column::NextRunDate.eq(fires_for))
                 .filter(cron::Column::Enabled.eq(true)),
-            Some(taken_at) => taken.filter(cron::Column::FiresFor.eq(fires_for)).filter(cron::Column::TakenAt.eq(micros(taken_at))),
+            Some(taken_at) => taken
+                .filter(cron::Column::FiresFor.eq(fires_for))
+                .filter(cron::Column::TakenAt.eq(micros(taken_at))),
         };
         Ok(taken.exec(tx).await?.rows_affected == 1)
     })
@@ -218,10 +282,16 @@ fn row(cron: &Cron) -> cron::Model {
 }
 
 fn record(row: cron::Model) -> Result<Cron, DbErr> {
-    let damaged = |reason: String| DbErr::Type(format!("cron {} is damaged: {reason}", row.cron_id));
+    let damaged =
+        |reason: String| DbErr::Type(format!("cron {} is damaged: {reason}", row.cron_id));
     Ok(Cron {
         cron_id: Uuid::parse_str(&row.cron_id).map_err(|error| damaged(error.to_string()))?,
-        thread_id: row.thread_id.clone().map(ThreadId::parse).transpose().map_err(|error| damaged(error.to_string()))?,
+        thread_id: row
+            .thread_id
+            .clone()
+            .map(ThreadId::parse)
+            .transpose()
+            .map_err(|error| damaged(error.to_string()))?,
         metadata: from_json(&row.metadata_json).map_err(damaged)?,
         payload: from_json(&row.payload_json).map_err(damaged)?,
         on_run_completed: row.on_run_completed.as_deref().and_then(AfterRun::parse),
@@ -239,5 +309,7 @@ fn record(row: cron::Model) -> Result<Cron, DbErr> {
 
 /// One unreadable row must not hide the others.
 fn readable(row: cron::Model) -> Option<Cron> {
-    record(row).inspect_err(|error| tracing::error!(%error, "a cron is left out")).ok()
+    record(row)
+        .inspect_err(|error| tracing::error!(%error, "a cron is left out"))
+        .ok()
 }

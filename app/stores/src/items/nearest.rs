@@ -15,9 +15,19 @@ pub(super) fn vector_value(backend: DbBackend, vector: &[f32]) -> (&'static str,
     match backend {
         DbBackend::Postgres => {
             let numbers: Vec<String> = vector.iter().map(f32::to_string).collect();
-            ("CAST({} AS REAL[])", format!("{{{}}}", numbers.join(",")).into())
+            (
+                "CAST({} AS REAL[])",
+                format!("{{{}}}", numbers.join(",")).into(),
+            )
         }
-        _ => ("{}", vector.iter().flat_map(|number| number.to_le_bytes()).collect::<Vec<u8>>().into()),
+        _ => (
+            "{}",
+            vector
+                .iter()
+                .flat_map(|number| number.to_le_bytes())
+                .collect::<Vec<u8>>()
+                .into(),
+        ),
     }
 }
 
@@ -33,11 +43,18 @@ fn read_vector(backend: DbBackend, row: &QueryResult) -> Result<Vec<f32>, DbErr>
     let damaged = || DbErr::Type("a vector is damaged".to_owned());
     if backend != DbBackend::Postgres {
         let bytes: Vec<u8> = row.try_get_by_index(Candidate::COLUMN_COUNT)?;
-        return Ok(bytes.chunks_exact(4).map(|four| f32::from_le_bytes([four[0], four[1], four[2], four[3]])).collect());
+        return Ok(bytes
+            .chunks_exact(4)
+            .map(|four| f32::from_le_bytes([four[0], four[1], four[2], four[3]]))
+            .collect());
     }
     let text: String = row.try_get_by_index(Candidate::COLUMN_COUNT)?;
     let inside = text.trim_start_matches('{').trim_end_matches('}');
-    inside.split(',').filter(|number| !number.is_empty()).map(|number| number.parse().map_err(|_| damaged())).collect()
+    inside
+        .split(',')
+        .filter(|number| !number.is_empty())
+        .map(|number| number.parse().map_err(|_| damaged()))
+        .collect()
 }
 
 impl SqlItemStore {
@@ -52,7 +69,10 @@ impl SqlItemStore {
             let found = query(db, sql.to_owned(), vec![]).await?;
             read(found.first().map(|row| row.try_get_by_index::<String>(0)).transpose())
         });
-        Ok(looked.await?.clone().map(|schema| schema.replace('"', "\"\"")))
+        Ok(looked
+            .await?
+            .clone()
+            .map(|schema| schema.replace('"', "\"\"")))
     }
 }
 
@@ -87,19 +107,41 @@ pub(super) async fn in_the_database(
     values.extend([wanted, length.into(), micros(search.reading.at).into()]);
     values.extend([number(search.limit), number(search.offset)]);
     let found = query(db, sql, values).await?;
-    read(found.iter().map(|row| Ok((Some(row.try_get_by_index::<f64>(COLUMN_COUNT)?), Row::read(row)?))).collect())
+    read(
+        found
+            .iter()
+            .map(|row| {
+                Ok((
+                    Some(row.try_get_by_index::<f64>(COLUMN_COUNT)?),
+                    Row::read(row)?,
+                ))
+            })
+            .collect(),
+    )
 }
 
 /// Here.
-pub(super) async fn here(db: &DatabaseConnection, user: &str, search: &ItemSearch, nearest: &[f32]) -> Result<Found, StoreError> {
+pub(super) async fn here(
+    db: &DatabaseConnection,
+    user: &str,
+    search: &ItemSearch,
+    nearest: &[f32],
+) -> Result<Found, StoreError> {
     let backend = db.get_database_backend();
-    let (columns, at) = (Candidate::columns(&search.filter), micros(search.reading.at));
+    let (columns, at) = (
+        Candidate::columns(&search.filter),
+        micros(search.reading.at),
+    );
     let mut best = Best::new(search.offset.saturating_add(search.limit));
     let mut after: Option<Place> = None;
     loop {
         let (mut range, mut values) = range("w", user, &search.prefix);
         if let Some((namespace, key)) = after.take() {
-            range.push_str(&format!(" AND (w.namespace, w.item_key) > (${}, ${})", values.len() + 1, values.len() + 2));
+            range.push_str(&format!(
+                " AND (w.namespace, w.item_key) > (${}, ${})",
+                values.len() + 1,
+                values.len() + 2
+            ));
             values.extend([namespace.into(), key.into()]);
         }
         let sql = format!(
@@ -113,10 +155,15 @@ pub(super) async fn here(db: &DatabaseConnection, user: &str, search: &ItemSearc
         let page = query(db, sql, values).await?;
         let (mut items, mut current): (usize, Option<(Candidate, Option<f64>)>) = (0, None);
         for found in &page {
-            let (candidate, vector) = (read(Candidate::read(found))?, read(read_vector(backend, found))?);
+            let (candidate, vector) = (
+                read(Candidate::read(found))?,
+                read(read_vector(backend, found))?,
+            );
             let score = cosine(&vector, nearest);
             match &mut current {
-                Some((of, highest)) if of.place == candidate.place => *highest = max(*highest, score),
+                Some((of, highest)) if of.place == candidate.place => {
+                    *highest = max(*highest, score)
+                }
                 _ => {
                     items += 1;
                     if let Some(done) = current.replace((candidate, score)) {
@@ -125,13 +172,22 @@ pub(super) async fn here(db: &DatabaseConnection, user: &str, search: &ItemSearc
                 }
             }
         }
-        after = current.as_ref().map(|(candidate, _)| candidate.place.clone());
+        after = current
+            .as_ref()
+            .map(|(candidate, _)| candidate.place.clone());
         if let Some(done) = current {
             show(&mut best, done, search, at);
         }
         if items < PAGE {
             let page = best.into_page(search.offset);
-            return whole(db, user, page.into_iter().map(|(score, place)| (Some(score), place)).collect()).await;
+            return whole(
+                db,
+                user,
+                page.into_iter()
+                    .map(|(score, place)| (Some(score), place))
+                    .collect(),
+            )
+            .await;
         }
     }
 }
@@ -140,7 +196,12 @@ fn max(one: Option<f64>, other: Option<f64>) -> Option<f64> {
     one.into_iter().chain(other).max_by(f64::total_cmp)
 }
 
-fn show(best: &mut Best<Place, Place>, (candidate, score): (Candidate, Option<f64>), search: &ItemSearch, at: i64) {
+fn show(
+    best: &mut Best<Place, Place>,
+    (candidate, score): (Candidate, Option<f64>),
+    search: &ItemSearch,
+    at: i64,
+) {
     if let Some(score) = score.filter(|_| candidate.fits(&search.filter, at)) {
         best.show(score, candidate.place.clone(), candidate.place);
     }

@@ -8,7 +8,8 @@ use crate::entity::moment;
 use crate::runs::from_json;
 
 /// The columns that [`Row::read`] wants, first in a query. `i` is the table.
-pub(super) const COLUMNS: &str = "i.namespace, i.item_key, i.value_json, i.ttl_micros, i.expires_at, i.created_at, i.updated_at";
+pub(super) const COLUMNS: &str =
+    "i.namespace, i.item_key, i.value_json, i.ttl_micros, i.expires_at, i.created_at, i.updated_at";
 /// How many they are.
 pub(super) const COLUMN_COUNT: usize = 7;
 
@@ -31,7 +32,11 @@ impl Candidate {
 
     /// The columns that [`Candidate::read`] wants, first in a query. `i` is the table.
     pub(super) fn columns(filter: &Filter) -> String {
-        let value = if filter.is_empty() { "NULL" } else { "i.value_json" };
+        let value = if filter.is_empty() {
+            "NULL"
+        } else {
+            "i.value_json"
+        };
         format!("i.namespace, i.item_key, i.expires_at, i.updated_at, {value}")
     }
 
@@ -48,7 +53,8 @@ impl Candidate {
     pub(super) fn fits(&self, filter: &Filter, at: i64) -> bool {
         let damaged = |error: &String| tracing::error!(place = ?self.place, error, "an item is left out of a search");
         let value = || from_json(self.value_json.as_deref().unwrap_or("{}")).inspect_err(damaged);
-        self.expires_at.is_none_or(|end| end > at) && (filter.is_empty() || value().is_ok_and(|value| filter.matches(&value)))
+        self.expires_at.is_none_or(|end| end > at)
+            && (filter.is_empty() || value().is_ok_and(|value| filter.matches(&value)))
     }
 }
 
@@ -91,7 +97,12 @@ impl Row {
     }
 
     pub(super) fn item(self) -> Result<Item, StoreError> {
-        let damaged = |reason| StoreError::Failed(format!("item {:?} in {:?} is damaged: {reason}", self.key, self.namespace));
+        let damaged = |reason| {
+            StoreError::Failed(format!(
+                "item {:?} in {:?} is damaged: {reason}",
+                self.key, self.namespace
+            ))
+        };
         Ok(Item {
             value: from_json(&self.value_json).map_err(damaged)?,
             namespace: Namespace::from_text(&self.namespace),
@@ -103,6 +114,8 @@ impl Row {
 
     /// One unreadable row must not hide the others.
     pub(super) fn readable(self) -> Option<Item> {
-        self.item().inspect_err(|error| tracing::error!(%error, "an item is left out of a search")).ok()
+        self.item()
+            .inspect_err(|error| tracing::error!(%error, "an item is left out of a search"))
+            .ok()
     }
 }

@@ -16,8 +16,19 @@ pub(super) const PAGE: usize = 256;
 /// Rows with their scores, best first.
 pub(super) type Found = Vec<(Option<f64>, Row)>;
 
-pub(super) async fn query(db: &DatabaseConnection, sql: String, values: Vec<Value>) -> Result<Vec<QueryResult>, StoreError> {
-    read(db.query_all_raw(Statement::from_sql_and_values(db.get_database_backend(), sql, values)).await)
+pub(super) async fn query(
+    db: &DatabaseConnection,
+    sql: String,
+    values: Vec<Value>,
+) -> Result<Vec<QueryResult>, StoreError> {
+    read(
+        db.query_all_raw(Statement::from_sql_and_values(
+            db.get_database_backend(),
+            sql,
+            values,
+        ))
+        .await,
+    )
 }
 
 /// The condition of a user's range, and its values; more may be numbered from `values.len() + 1`.
@@ -41,14 +52,31 @@ fn rows(found: &[QueryResult]) -> Result<Vec<Row>, StoreError> {
 }
 
 /// The item in one place.
-pub(super) async fn one(db: &DatabaseConnection, user: &str, namespace: &Namespace, key: &str, at: i64) -> Result<Option<Row>, StoreError> {
-    let sql = format!("SELECT {COLUMNS} FROM store_items i WHERE i.user_id = $1 AND i.namespace = $2 AND i.item_key = $3");
-    let found = query(db, sql, vec![user.into(), namespace.to_text().into(), key.into()]).await?;
+pub(super) async fn one(
+    db: &DatabaseConnection,
+    user: &str,
+    namespace: &Namespace,
+    key: &str,
+    at: i64,
+) -> Result<Option<Row>, StoreError> {
+    let sql = format!(
+        "SELECT {COLUMNS} FROM store_items i WHERE i.user_id = $1 AND i.namespace = $2 AND i.item_key = $3"
+    );
+    let found = query(
+        db,
+        sql,
+        vec![user.into(), namespace.to_text().into(), key.into()],
+    )
+    .await?;
     Ok(rows(&found)?.pop().filter(|row| row.is_there(at)))
 }
 
 /// The last written, where no value has to be looked at.
-pub(super) async fn recent(db: &DatabaseConnection, user: &str, search: &ItemSearch) -> Result<Found, StoreError> {
+pub(super) async fn recent(
+    db: &DatabaseConnection,
+    user: &str,
+    search: &ItemSearch,
+) -> Result<Found, StoreError> {
     let (range, mut values) = range("i", user, &search.prefix);
     let n = values.len();
     let sql = format!(
@@ -58,58 +86,118 @@ pub(super) async fn recent(db: &DatabaseConnection, user: &str, search: &ItemSea
         n + 2,
         n + 3
     );
-    values.extend([micros(search.reading.at).into(), number(search.limit), number(search.offset)]);
+    values.extend([
+        micros(search.reading.at).into(),
+        number(search.limit),
+        number(search.offset),
+    ]);
     let found = query(db, sql, values).await?;
     Ok(rows(&found)?.into_iter().map(|row| (None, row)).collect())
 }
 
 /// The last written whose values fit: page by page through the range, only the places of the wanted part of the order are kept.
-pub(super) async fn filtered(db: &DatabaseConnection, user: &str, search: &ItemSearch) -> Result<Found, StoreError> {
+pub(super) async fn filtered(
+    db: &DatabaseConnection,
+    user: &str,
+    search: &ItemSearch,
+) -> Result<Found, StoreError> {
     let mut best = Best::new(search.offset.saturating_add(search.limit));
-    let (columns, at) = (Candidate::columns(&search.filter), micros(search.reading.at));
+    let (columns, at) = (
+        Candidate::columns(&search.filter),
+        micros(search.reading.at),
+    );
     let mut after: Option<Place> = None;
     loop {
         let (mut range, mut values) = range("i", user, &search.prefix);
         if let Some((namespace, key)) = after.take() {
-            range.push_str(&format!(" AND (i.namespace, i.item_key) > (${}, ${})", values.len() + 1, values.len() + 2));
+            range.push_str(&format!(
+                " AND (i.namespace, i.item_key) > (${}, ${})",
+                values.len() + 1,
+                values.len() + 2
+            ));
             values.extend([namespace.into(), key.into()]);
         }
-        let sql = format!("SELECT {columns} FROM store_items i WHERE {range} ORDER BY i.namespace, i.item_key LIMIT {PAGE}");
-        let page: Vec<Candidate> = read(query(db, sql, values).await?.iter().map(Candidate::read).collect())?;
+        let sql = format!(
+            "SELECT {columns} FROM store_items i WHERE {range} ORDER BY i.namespace, i.item_key LIMIT {PAGE}"
+        );
+        let page: Vec<Candidate> = read(
+            query(db, sql, values)
+                .await?
+                .iter()
+                .map(Candidate::read)
+                .collect(),
+        )?;
         let is_last = page.len() < PAGE;
         after = page.last().map(|last| last.place.clone());
-        for fitting in page.into_iter().filter(|candidate| candidate.fits(&search.filter, at)) {
-            best.show(fitting.updated_at as f64, fitting.place.clone(), fitting.place);
+        for fitting in page
+            .into_iter()
+            .filter(|candidate| candidate.fits(&search.filter, at))
+        {
+            best.show(
+                fitting.updated_at as f64,
+                fitting.place.clone(),
+                fitting.place,
+            );
         }
         if is_last {
             let page = best.into_page(search.offset);
-            return whole(db, user, page.into_iter().map(|(_, place)| (None, place)).collect()).await;
+            return whole(
+                db,
+                user,
+                page.into_iter().map(|(_, place)| (None, place)).collect(),
+            )
+            .await;
         }
     }
 }
 
 /// The rows in these places, in their order. What has gone meanwhile is left out.
-pub(super) async fn whole(db: &DatabaseConnection, user: &str, page: Vec<(Option<f64>, Place)>) -> Result<Found, StoreError> {
+pub(super) async fn whole(
+    db: &DatabaseConnection,
+    user: &str,
+    page: Vec<(Option<f64>, Place)>,
+) -> Result<Found, StoreError> {
     let mut found: HashMap<Place, Row> = HashMap::with_capacity(page.len());
     for some in page.chunks(PAGE) {
-        let places: Vec<String> = (0..some.len()).map(|n| format!("(${}, ${})", 2 * n + 2, 2 * n + 3)).collect();
+        let places: Vec<String> = (0..some.len())
+            .map(|n| format!("(${}, ${})", 2 * n + 2, 2 * n + 3))
+            .collect();
         let sql = format!(
             "SELECT {COLUMNS} FROM store_items i WHERE i.user_id = $1 AND (i.namespace, i.item_key) IN (VALUES {})",
             places.join(", ")
         );
-        let of_places = some.iter().flat_map(|(_, (namespace, key))| [namespace.as_str().into(), key.as_str().into()]);
+        let of_places = some
+            .iter()
+            .flat_map(|(_, (namespace, key))| [namespace.as_str().into(), key.as_str().into()]);
         let values = std::iter::once(user.into()).chain(of_places).collect();
-        found.extend(rows(&query(db, sql, values).await?)?.into_iter().map(|row| (row.place(), row)));
+        found.extend(
+            rows(&query(db, sql, values).await?)?
+                .into_iter()
+                .map(|row| (row.place(), row)),
+        );
     }
-    Ok(page.into_iter().filter_map(|(score, place)| Some((score, found.remove(&place)?))).collect())
+    Ok(page
+        .into_iter()
+        .filter_map(|(score, place)| Some((score, found.remove(&place)?)))
+        .collect())
 }
 
 /// The texts of all namespaces within `head` that hold items, each found by one step of the index.
-pub(super) async fn namespaces(db: &DatabaseConnection, user: &str, head: &Namespace, at: i64) -> Result<Vec<String>, StoreError> {
+pub(super) async fn namespaces(
+    db: &DatabaseConnection,
+    user: &str,
+    head: &Namespace,
+    at: i64,
+) -> Result<Vec<String>, StoreError> {
     let (range, mut values) = range("i", user, head);
-    let there = format!("(i.expires_at IS NULL OR i.expires_at > ${})", values.len() + 1);
+    let there = format!(
+        "(i.expires_at IS NULL OR i.expires_at > ${})",
+        values.len() + 1
+    );
     values.push(at.into());
-    let first = format!("SELECT i.namespace FROM store_items i WHERE {range} AND {there} ORDER BY i.namespace LIMIT 1");
+    let first = format!(
+        "SELECT i.namespace FROM store_items i WHERE {range} AND {there} ORDER BY i.namespace LIMIT 1"
+    );
     let next = format!(
         "SELECT i.namespace FROM store_items i WHERE {range} AND {there} AND i.namespace > steps.namespace ORDER BY i.namespace LIMIT 1"
     );

@@ -15,7 +15,10 @@ impl MigrationName for Baseline {
 #[async_trait::async_trait]
 impl MigrationTrait for Baseline {
     async fn up(&self, manager: &SchemaManager) -> Result<(), DbErr> {
-        manager.get_connection().execute_unprepared(include_str!("m0001_baseline.sql")).await?;
+        manager
+            .get_connection()
+            .execute_unprepared(include_str!("m0001_baseline.sql"))
+            .await?;
         Ok(())
     }
 }

@@ -15,7 +15,10 @@ impl MigrationName for Feedback {
 #[async_trait::async_trait]
 impl MigrationTrait for Feedback {
     async fn up(&self, manager: &SchemaManager) -> Result<(), DbErr> {
-        manager.get_connection().execute_unprepared(include_str!("m0002_feedback.sql")).await?;
+        manager
+            .get_connection()
+            .execute_unprepared(include_str!("m0002_feedback.sql"))
+            .await?;
         Ok(())
     }
 }

@@ -15,7 +15,10 @@ impl MigrationName for RunBatches {
 #[async_trait::async_trait]
 impl MigrationTrait for RunBatches {
     async fn up(&self, manager: &SchemaManager) -> Result<(), DbErr> {
-        manager.get_connection().execute_unprepared(include_str!("m0003_run_batches.sql")).await?;
+        manager
+            .get_connection()
+            .execute_unprepared(include_str!("m0003_run_batches.sql"))
+            .await?;
         Ok(())
     }
 }

@@ -15,7 +15,10 @@ impl MigrationName for RunQueue {
 #[async_trait::async_trait]
 impl MigrationTrait for RunQueue {
     async fn up(&self, manager: &SchemaManager) -> Result<(), DbErr> {
-        manager.get_connection().execute_unprepared(include_str!("m0004_run_queue.sql")).await?;
+        manager
+            .get_connection()
+            .execute_unprepared(include_str!("m0004_run_queue.sql"))
+            .await?;
         Ok(())
     }
 }

@@ -15,7 +15,10 @@ impl MigrationName for Assistants {
 #[async_trait::async_trait]
 impl MigrationTrait for Assistants {
     async fn up(&self, manager: &SchemaManager) -> Result<(), DbErr> {
-        manager.get_connection().execute_unprepared(include_str!("m0005_assistants.sql")).await?;
+        manager
+            .get_connection()
+            .execute_unprepared(include_str!("m0005_assistants.sql"))
+            .await?;
         Ok(())
     }
 }

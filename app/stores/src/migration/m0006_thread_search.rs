@@ -17,7 +17,10 @@ impl MigrationName for ThreadSearch {
 #[async_trait::async_trait]
 impl MigrationTrait for ThreadSearch {
     async fn up(&self, manager: &SchemaManager) -> Result<(), DbErr> {
-        manager.get_connection().execute_unprepared(include_str!("m0006_thread_search.sql")).await?;
+        manager
+            .get_connection()
+            .execute_unprepared(include_str!("m0006_thread_search.sql"))
+            .await?;
         index_all(manager.get_connection()).await
     }
 }

@@ -21,7 +21,9 @@ impl MigrationTrait for StoreItems {
             DbBackend::Postgres => ("TEXT COLLATE \"C\"", "REAL[]"),
             _ => ("TEXT", "BLOB"),
         };
-        let sql = include_str!("m0007_store_items.sql").replace("{SORTED}", sorted).replace("{VECTOR}", vector);
+        let sql = include_str!("m0007_store_items.sql")
+            .replace("{SORTED}", sorted)
+            .replace("{VECTOR}", vector);
         manager.get_connection().execute_unprepared(&sql).await?;
         Ok(())
     }

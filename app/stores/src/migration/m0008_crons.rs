@@ -15,7 +15,10 @@ impl MigrationName for Crons {
 #[async_trait::async_trait]
 impl MigrationTrait for Crons {
     async fn up(&self, manager: &SchemaManager) -> Result<(), DbErr> {
-        manager.get_connection().execute_unprepared(include_str!("m0008_crons.sql")).await?;
+        manager
+            .get_connection()
+            .execute_unprepared(include_str!("m0008_crons.sql"))
+            .await?;
         Ok(())
     }
 }

@@ -15,7 +15,10 @@ impl MigrationName for ApiKeys {
 #[async_trait::async_trait]
 impl MigrationTrait for ApiKeys {
     async fn up(&self, manager: &SchemaManager) -> Result<(), DbErr> {
-        manager.get_connection().execute_unprepared(include_str!("m0009_api_keys.sql")).await?;
+        manager
+            .get_connection()
+            .execute_unprepared(include_str!("m0009_api_keys.sql"))
+            .await?;
         Ok(())
     }
 }

@@ -15,7 +15,10 @@ impl MigrationName for ThreadExpiry {
 #[async_trait::async_trait]
 impl MigrationTrait for ThreadExpiry {
     async fn up(&self, manager: &SchemaManager) -> Result<(), DbErr> {
-        manager.get_connection().execute_unprepared(include_str!("m0010_thread_expiry.sql")).await?;
+        manager
+            .get_connection()
+            .execute_unprepared(include_str!("m0010_thread_expiry.sql"))
+            .await?;
         Ok(())
     }
 }

@@ -15,7 +15,10 @@ impl MigrationName for RunErrorName {
 #[async_trait::async_trait]
 impl MigrationTrait for RunErrorName {
     async fn up(&self, manager: &SchemaManager) -> Result<(), DbErr> {
-        manager.get_connection().execute_unprepared(include_str!("m0011_run_error.sql")).await?;
+        manager
+            .get_connection()
+            .execute_unprepared(include_str!("m0011_run_error.sql"))
+            .await?;
         Ok(())
     }
 }

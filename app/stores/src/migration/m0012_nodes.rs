@@ -15,7 +15,10 @@ impl MigrationName for Nodes {
 #[async_trait::async_trait]
 impl MigrationTrait for Nodes {
     async fn up(&self, manager: &SchemaManager) -> Result<(), DbErr> {
-        manager.get_connection().execute_unprepared(include_str!("m0012_nodes.sql")).await?;
+        manager
+            .get_connection()
+            .execute_unprepared(include_str!("m0012_nodes.sql"))
+            .await?;
         Ok(())
     }
 }

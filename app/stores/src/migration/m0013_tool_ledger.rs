@@ -15,7 +15,10 @@ impl MigrationName for ToolLedger {
 #[async_trait::async_trait]
 impl MigrationTrait for ToolLedger {
     async fn up(&self, manager: &SchemaManager) -> Result<(), DbErr> {
-        manager.get_connection().execute_unprepared(include_str!("m0013_tool_ledger.sql")).await?;
+        manager
+            .get_connection()
+            .execute_unprepared(include_str!("m0013_tool_ledger.sql"))
+            .await?;
         Ok(())
     }
 }

@@ -18,7 +18,10 @@ impl MigrationTrait for ThreadCounts {
     async fn up(&self, manager: &SchemaManager) -> Result<(), DbErr> {
         // SQLite counts by the indexes it has, and repeats equal keys in every one.
         if manager.get_database_backend() == DbBackend::Postgres {
-            manager.get_connection().execute_unprepared(include_str!("m0014_thread_counts.sql")).await?;
+            manager
+                .get_connection()
+                .execute_unprepared(include_str!("m0014_thread_counts.sql"))
+                .await?;
         }
         Ok(())
     }

@@ -15,7 +15,10 @@ impl MigrationName for RunOrder {
 #[async_trait::async_trait]
 impl MigrationTrait for RunOrder {
     async fn up(&self, manager: &SchemaManager) -> Result<(), DbErr> {
-        manager.get_connection().execute_unprepared(include_str!("m0015_run_order.sql")).await?;
+        manager
+            .get_connection()
+            .execute_unprepared(include_str!("m0015_run_order.sql"))
+            .await?;
         Ok(())
     }
 }

@@ -15,7 +15,10 @@ impl MigrationName for RequestKeys {
 #[async_trait::async_trait]
 impl MigrationTrait for RequestKeys {
     async fn up(&self, manager: &SchemaManager) -> Result<(), DbErr> {
-        manager.get_connection().execute_unprepared(include_str!("m0016_request_keys.sql")).await?;
+        manager
+            .get_connection()
+            .execute_unprepared(include_str!("m0016_request_keys.sql"))
+            .await?;
         Ok(())
     }
 }

@@ -18,10 +18,16 @@ impl MigrationName for Upkeep {
 impl MigrationTrait for Upkeep {
     async fn up(&self, manager: &SchemaManager) -> Result<(), DbErr> {
         let connection = manager.get_connection();
-        connection.execute_unprepared(include_str!("m0017_upkeep.sql")).await?;
+        connection
+            .execute_unprepared(include_str!("m0017_upkeep.sql"))
+            .await?;
         // When they died is not known; from now on they stay as long as others.
         let now = now_of(manager.get_database_backend());
-        connection.execute_unprepared(&format!("UPDATE webhook_outbox SET died_at = {now} WHERE due_at IS NULL")).await?;
+        connection
+            .execute_unprepared(&format!(
+                "UPDATE webhook_outbox SET died_at = {now} WHERE due_at IS NULL"
+            ))
+            .await?;
         Ok(())
     }
 }

@@ -15,7 +15,10 @@ impl MigrationName for Memories {
 #[async_trait::async_trait]
 impl MigrationTrait for Memories {
     async fn up(&self, manager: &SchemaManager) -> Result<(), DbErr> {
-        manager.get_connection().execute_unprepared(include_str!("m0018_memories.sql")).await?;
+        manager
+            .get_connection()
+            .execute_unprepared(include_str!("m0018_memories.sql"))
+            .await?;
         Ok(())
     }
 }

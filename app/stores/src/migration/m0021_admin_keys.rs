@@ -15,7 +15,10 @@ impl MigrationName for AdminKeys {
 #[async_trait::async_trait]
 impl MigrationTrait for AdminKeys {
     async fn up(&self, manager: &SchemaManager) -> Result<(), DbErr> {
-        manager.get_connection().execute_unprepared(include_str!("m0021_admin_keys.sql")).await?;
+        manager
+            .get_connection()
+            .execute_unprepared(include_str!("m0021_admin_keys.sql"))
+            .await?;
         Ok(())
     }
 }

@@ -17,7 +17,10 @@ impl MigrationName for ModelUsage {
 #[async_trait::async_trait]
 impl MigrationTrait for ModelUsage {
     async fn up(&self, manager: &SchemaManager) -> Result<(), DbErr> {
-        manager.get_connection().execute_unprepared(include_str!("m0022_model_usage.sql")).await?;
+        manager
+            .get_connection()
+            .execute_unprepared(include_str!("m0022_model_usage.sql"))
+            .await?;
         add_all_usage(manager.get_connection()).await
     }
 }

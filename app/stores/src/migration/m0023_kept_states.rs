@@ -15,7 +15,10 @@ impl MigrationName for KeptStates {
 #[async_trait::async_trait]
 impl MigrationTrait for KeptStates {
     async fn up(&self, manager: &SchemaManager) -> Result<(), DbErr> {
-        manager.get_connection().execute_unprepared(include_str!("m0023_kept_states.sql")).await?;
+        manager
+            .get_connection()
+            .execute_unprepared(include_str!("m0023_kept_states.sql"))
+            .await?;
         Ok(())
     }
 }

@@ -65,7 +65,8 @@ impl MigratorTrait for Migrator {
 pub(crate) async fn migrate(db: &DatabaseConnection) -> Result<(), DbErr> {
     let tx = db.begin().await?;
     if tx.get_database_backend() == DbBackend::Postgres {
-        tx.execute_unprepared(&format!("SELECT pg_advisory_xact_lock({ADVISORY_LOCK})")).await?;
+        tx.execute_unprepared(&format!("SELECT pg_advisory_xact_lock({ADVISORY_LOCK})"))
+            .await?;
     }
     Migrator::up(&tx, None).await?;
     fail_points::pass("migration.written");
@@ -79,7 +80,10 @@ pub(crate) const APPLIED: &str = "seaql_migrations";
 
 /// The name of every migration, in order.
 pub(crate) fn names() -> Vec<String> {
-    Migrator::migrations().iter().map(|migration| migration.name().to_owned()).collect()
+    Migrator::migrations()
+        .iter()
+        .map(|migration| migration.name().to_owned())
+        .collect()
 }
 
 /// Any number that nobody else uses: the first eight bytes of `deerflow` as text.

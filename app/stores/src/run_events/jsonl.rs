@@ -11,7 +11,9 @@ use async_trait::async_trait;
 use deerflow_domain::readiness::{NotReady, ReadinessProbe, StoredFile};
 use harness::ids::{RunId, ThreadId};
 use harness::runtime::actor_context::Owner;
-use harness::runtime::runs::store::{EventQuery, NewRunEvent, Order, RunEvent, RunEventStore, StoreError, category};
+use harness::runtime::runs::store::{
+    EventQuery, NewRunEvent, Order, RunEvent, RunEventStore, StoreError, category,
+};
 use parking_lot::Mutex;
 
 use super::jsonl_file::Journal;
@@ -36,7 +38,10 @@ struct Shared {
 impl Shared {
     /// Fails when the lock file is not where it was locked.
     fn check_lock(&self) -> Result<(), NotReady> {
-        let id = self.lock.id().map_err(|error| reason(StoredFile::Lock, &self.directory, &error))?;
+        let id = self
+            .lock
+            .id()
+            .map_err(|error| reason(StoredFile::Lock, &self.directory, &error))?;
         id.check(StoredFile::Lock, &self.directory.join(LOCK_FILE))
     }
 }
@@ -54,7 +59,8 @@ impl ReadinessProbe for JournalReadiness {
     async fn probe(&self) -> Result<(), NotReady> {
         let shared = Arc::clone(&self.0);
         let written = tokio::task::spawn_blocking(move || {
-            write_trial(&shared.directory).map_err(|error| reason(StoredFile::JournalFolder, &shared.directory, &error))?;
+            write_trial(&shared.directory)
+                .map_err(|error| reason(StoredFile::JournalFolder, &shared.directory, &error))?;
             shared.check_lock()
         });
         written.await.unwrap_or(Err(NotReady::WriteFailed))
@@ -64,11 +70,21 @@ impl ReadinessProbe for JournalReadiness {
 impl JsonlRunEventStore {
     /// Keeps its files in `directory`, which is made when missing and holds nothing else: it is locked like the database's.
     pub fn open(directory: &Path) -> Result<Self, StoreError> {
-        let unusable = |error: std::io::Error| StoreError::NotWritable(format!("{}: {error}", directory.display()));
+        let unusable = |error: std::io::Error| {
+            StoreError::NotWritable(format!("{}: {error}", directory.display()))
+        };
         std::fs::create_dir_all(directory).map_err(unusable)?;
         let lock = DataLock::take(directory).map_err(unusable)?;
-        let lock = lock.ok_or_else(|| StoreError::Unavailable(format!("another process uses {}", directory.display())))?;
-        Ok(Self { shared: Arc::new(Shared { directory: directory.to_owned(), threads: Mutex::default(), lock }) })
+        let lock = lock.ok_or_else(|| {
+            StoreError::Unavailable(format!("another process uses {}", directory.display()))
+        })?;
+        Ok(Self {
+            shared: Arc::new(Shared {
+                directory: directory.to_owned(),
+                threads: Mutex::default(),
+                lock,
+            }),
+        })
     }
 
     /// A probe of the folder.
@@ -85,19 +101,24 @@ impl JsonlRunEventStore {
     ) -> Result<T, StoreError> {
         let journal = {
             let mut threads = self.shared.threads.lock();
-            let journal =
-                threads.entry(thread.clone()).or_insert_with(|| Arc::new(Mutex::new(Journal::new(&self.shared.directory, thread))));
+            let journal = threads.entry(thread.clone()).or_insert_with(|| {
+                Arc::new(Mutex::new(Journal::new(&self.shared.directory, thread)))
+            });
             Arc::clone(journal)
         };
         let shared = Arc::clone(&self.shared);
         let done = tokio::task::spawn_blocking(move || {
             let done = work(&mut journal.lock())?;
             // Nothing is acknowledged that was written to a folder which was taken away, or which another process may use.
-            shared.check_lock().map_err(|reason| StoreError::Unavailable(reason.to_string()))?;
+            shared
+                .check_lock()
+                .map_err(|reason| StoreError::Unavailable(reason.to_string()))?;
             Ok(done)
         })
         .await;
-        done.map_err(|error| StoreError::Failed(format!("the journal of thread {thread}: {error}")))?
+        done.map_err(|error| {
+            StoreError::Failed(format!("the journal of thread {thread}: {error}"))
+        })?
     }
 
     async fn matching(
@@ -108,7 +129,10 @@ impl JsonlRunEventStore {
     ) -> Result<Vec<RunEvent>, StoreError> {
         let owner = owner.resolve()?;
         let rows = self.with(thread, |journal| journal.read()).await?;
-        Ok(rows.into_iter().filter(|row| (owner.is_none() || row.event.user_id == owner) && wanted(row)).collect())
+        Ok(rows
+            .into_iter()
+            .filter(|row| (owner.is_none() || row.event.user_id == owner) && wanted(row))
+            .collect())
     }
 }
 
@@ -119,11 +143,16 @@ impl RunEventStore for JsonlRunEventStore {
         let mut seqs = vec![0; events.len()];
         for (n, mut event) in events.into_iter().enumerate() {
             event.created_at = moment(micros(event.created_at));
-            of_thread.entry(event.thread_id.clone()).or_default().push((n, event));
+            of_thread
+                .entry(event.thread_id.clone())
+                .or_default()
+                .push((n, event));
         }
         for (thread, batch) in of_thread {
             let (places, events): (Vec<usize>, Vec<NewRunEvent>) = batch.into_iter().unzip();
-            let first = self.with(&thread, move |journal| journal.append(events)).await?;
+            let first = self
+                .with(&thread, move |journal| journal.append(events))
+                .await?;
             for (place, seq) in places.into_iter().zip(first..) {
                 seqs[place] = seq;
             }
@@ -131,13 +160,25 @@ impl RunEventStore for JsonlRunEventStore {
         Ok(seqs)
     }
 
-    async fn list(&self, thread: &ThreadId, query: &EventQuery, owner: &Owner) -> Result<Vec<RunEvent>, StoreError> {
+    async fn list(
+        &self,
+        thread: &ThreadId,
+        query: &EventQuery,
+        owner: &Owner,
+    ) -> Result<Vec<RunEvent>, StoreError> {
         let (limit, order, query) = (query.limit, query.order, query.clone());
         let mut rows = self
             .matching(thread, owner, move |row| {
-                query.run_id.as_ref().is_none_or(|run| row.event.run_id == *run)
-                    && query.category.as_ref().is_none_or(|category| row.event.category == *category)
-                    && (query.event_types.is_empty() || query.event_types.contains(&row.event.event_type))
+                query
+                    .run_id
+                    .as_ref()
+                    .is_none_or(|run| row.event.run_id == *run)
+                    && query
+                        .category
+                        .as_ref()
+                        .is_none_or(|category| row.event.category == *category)
+                    && (query.event_types.is_empty()
+                        || query.event_types.contains(&row.event.event_type))
                     && query.after_seq.is_none_or(|seq| row.seq > seq)
                     && query.before_seq.is_none_or(|seq| row.seq < seq)
             })
@@ -150,19 +191,26 @@ impl RunEventStore for JsonlRunEventStore {
     }
 
     async fn count_messages(&self, thread: &ThreadId, owner: &Owner) -> Result<u64, StoreError> {
-        Ok(self.matching(thread, owner, |row| row.event.category == category::MESSAGE).await?.len() as u64)
+        Ok(self
+            .matching(thread, owner, |row| row.event.category == category::MESSAGE)
+            .await?
+            .len() as u64)
     }
 
     async fn delete_run(&self, thread: &ThreadId, run: &RunId) -> Result<(), StoreError> {
         let run = run.clone();
-        self.with(thread, move |journal| journal.delete_run(&run)).await
+        self.with(thread, move |journal| journal.delete_run(&run))
+            .await
     }
 
     async fn delete_thread(&self, thread: &ThreadId) -> Result<(), StoreError> {
         self.with(thread, Journal::delete).await?;
         let mut threads = self.shared.threads.lock();
         // Who still works on the file has the lock that everybody else must wait for; it stays until the next delete.
-        if threads.get(thread).is_some_and(|journal| Arc::strong_count(journal) == 1) {
+        if threads
+            .get(thread)
+            .is_some_and(|journal| Arc::strong_count(journal) == 1)
+        {
             threads.remove(thread);
         }
         Ok(())

@@ -55,7 +55,10 @@ struct MarkLine {
 impl Journal {
     /// The journal of `thread`; nothing is read yet.
     pub(super) fn new(directory: &Path, thread: &ThreadId) -> Self {
-        Self { file: directory.join(format!("{thread}.jsonl")), known: None }
+        Self {
+            file: directory.join(format!("{thread}.jsonl")),
+            known: None,
+        }
     }
 
     /// Appends events durably and returns the seq of the first.
@@ -67,7 +70,8 @@ impl Journal {
         let mut last_seq = known.last_seq;
         for event in events {
             last_seq += 1;
-            put_line(&mut text, &EventLine::new(last_seq, event)).map_err(|error| self.failed(error))?;
+            put_line(&mut text, &EventLine::new(last_seq, event))
+                .map_err(|error| self.failed(error))?;
         }
         let length = known.length + text.len() as u64;
         let id = match self.write_at_end(known.length, &text) {
@@ -78,7 +82,11 @@ impl Journal {
                 return Err(self.failed(error));
             }
         };
-        let known = Known { id: Some(id), last_seq, length };
+        let known = Known {
+            id: Some(id),
+            last_seq,
+            length,
+        };
         self.known = Some(known);
         // It may have been removed while it was written.
         self.check(known)?;
@@ -87,7 +95,10 @@ impl Journal {
 
     /// Fails when the file is not the one that was read: what it held is lost, and a new one would hide that.
     fn check(&self, known: Known) -> Result<(), StoreError> {
-        match known.id.map_or(Ok(()), |id| id.check(StoredFile::Journal, &self.file)) {
+        match known
+            .id
+            .map_or(Ok(()), |id| id.check(StoredFile::Journal, &self.file))
+        {
             Ok(()) => Ok(()),
             Err(reason) => {
                 tracing::error!(file = %self.file.display(), %reason, "a journal changed under this process: nothing is added to it until it is back or the process is restarted");
@@ -99,7 +110,9 @@ impl Journal {
     /// All events in order.
     pub(super) fn read(&mut self) -> Result<Vec<RunEvent>, StoreError> {
         self.known()?;
-        self.lines().map(|(events, _)| events).map_err(|error| self.failed(error))
+        self.lines()
+            .map(|(events, _)| events)
+            .map_err(|error| self.failed(error))
     }
 
     /// Removes a run's events. Their seqs are not given again.
@@ -110,7 +123,11 @@ impl Journal {
             return Ok(());
         }
         self.known = None;
-        self.replace(known.last_seq, rows.into_iter().filter(|row| row.event.run_id != *run)).map_err(|error| self.failed(error))
+        self.replace(
+            known.last_seq,
+            rows.into_iter().filter(|row| row.event.run_id != *run),
+        )
+        .map_err(|error| self.failed(error))
     }
 
     /// Removes the file.
@@ -134,10 +151,19 @@ impl Journal {
     /// Cuts off a torn last line.
     fn repair(&self) -> io::Result<Known> {
         let text = match fs::read(&self.file) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Known { id: None, last_seq: 0, length: 0 }),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Ok(Known {
+                    id: None,
+                    last_seq: 0,
+                    length: 0,
+                });
+            }
             other => other?,
         };
-        let length = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at as u64 + 1);
+        let length = text
+            .iter()
+            .rposition(|byte| *byte == b'\n')
+            .map_or(0, |at| at as u64 + 1);
         if length < text.len() as u64 {
             tracing::warn!(file = %self.file.display(), cut = text.len() as u64 - length, "a journal ended in a torn line");
             let file = OpenOptions::new().write(true).open(&self.file)?;
@@ -145,7 +171,11 @@ impl Journal {
             file.sync_all()?;
         }
         let (_, last_seq) = self.lines()?;
-        Ok(Known { id: Some(FileId::at(&self.file)?), last_seq, length })
+        Ok(Known {
+            id: Some(FileId::at(&self.file)?),
+            last_seq,
+            length,
+        })
     }
 
     /// The readable events and the greatest seq. An unreadable line is left out and reported, so that it hides no other.
@@ -156,21 +186,33 @@ impl Journal {
         };
         let mut events = Vec::new();
         let mut last_seq = 0;
-        for (n, line) in text.split(|byte| *byte == b'\n').enumerate().filter(|(_, line)| !line.is_empty()) {
-            match (serde_json::from_slice::<EventLine>(line), serde_json::from_slice::<MarkLine>(line)) {
+        for (n, line) in text
+            .split(|byte| *byte == b'\n')
+            .enumerate()
+            .filter(|(_, line)| !line.is_empty())
+        {
+            match (
+                serde_json::from_slice::<EventLine>(line),
+                serde_json::from_slice::<MarkLine>(line),
+            ) {
                 (Ok(line), _) => {
                     last_seq = last_seq.max(line.seq);
                     events.push(line.into_event());
                 }
                 (_, Ok(mark)) => last_seq = last_seq.max(mark.last_seq),
-                (Err(error), _) => tracing::error!(file = %self.file.display(), line = n + 1, %error, "a journal line is unreadable"),
+                (Err(error), _) => {
+                    tracing::error!(file = %self.file.display(), line = n + 1, %error, "a journal line is unreadable")
+                }
             }
         }
         Ok((events, last_seq))
     }
 
     fn write_at_end(&self, length: u64, text: &[u8]) -> io::Result<FileId> {
-        let mut file = OpenOptions::new().create(true).append(true).open(&self.file)?;
+        let mut file = OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(&self.file)?;
         let written = file.write_all(text).and_then(|()| file.sync_data());
         if let Err(error) = written {
             // A full disk leaves part of the text: take it back while it is known what that is.
@@ -201,7 +243,9 @@ impl Journal {
     }
 
     fn flush_directory(&self) -> io::Result<()> {
-        self.file.parent().map_or(Ok(()), |directory| File::open(directory)?.sync_all())
+        self.file
+            .parent()
+            .map_or(Ok(()), |directory| File::open(directory)?.sync_all())
     }
 
     fn failed(&self, error: io::Error) -> StoreError {

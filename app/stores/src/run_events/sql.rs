@@ -6,10 +6,12 @@ use async_trait::async_trait;
 use futures_util::future::BoxFuture;
 use harness::ids::{RunId, ThreadId};
 use harness::runtime::actor_context::Owner;
-use harness::runtime::runs::store::{EventQuery, NewRunEvent, Order, RunEvent, RunEventStore, StoreError, category};
+use harness::runtime::runs::store::{
+    EventQuery, NewRunEvent, Order, RunEvent, RunEventStore, StoreError, category,
+};
 use sea_orm::{
-    ColumnTrait, ConnectionTrait, DatabaseTransaction, DbErr, EntityTrait, ExprTrait, PaginatorTrait, QueryFilter, QueryOrder, QuerySelect,
-    Select, Statement, Value,
+    ColumnTrait, ConnectionTrait, DatabaseTransaction, DbErr, EntityTrait, ExprTrait,
+    PaginatorTrait, QueryFilter, QueryOrder, QuerySelect, Select, Statement, Value,
 };
 
 use crate::connect::Database;
@@ -38,10 +40,18 @@ impl RunEventStore for SqlRunEventStore {
         if events.is_empty() {
             return Ok(vec![]);
         }
-        self.db.writes().run(events, |tx, events| Box::pin(append_events(tx, events))).await
+        self.db
+            .writes()
+            .run(events, |tx, events| Box::pin(append_events(tx, events)))
+            .await
     }
 
-    async fn list(&self, thread: &ThreadId, query: &EventQuery, owner: &Owner) -> Result<Vec<RunEvent>, StoreError> {
+    async fn list(
+        &self,
+        thread: &ThreadId,
+        query: &EventQuery,
+        owner: &Owner,
+    ) -> Result<Vec<RunEvent>, StoreError> {
         let mut select = owned(thread, owner)?.limit(query.limit as u64);
         if let Some(run) = &query.run_id {
             select = select.filter(run_event::Column::RunId.eq(run.as_str()));
@@ -50,7 +60,9 @@ impl RunEventStore for SqlRunEventStore {
             select = select.filter(run_event::Column::Category.eq(category.as_str()));
         }
         if !query.event_types.is_empty() {
-            select = select.filter(run_event::Column::EventType.is_in(query.event_types.iter().map(String::as_str)));
+            select = select.filter(
+                run_event::Column::EventType.is_in(query.event_types.iter().map(String::as_str)),
+            );
         }
         if let Some(after) = query.after_seq {
             select = select.filter(run_event::Column::Seq.gt(saturated(after)));
@@ -59,8 +71,18 @@ impl RunEventStore for SqlRunEventStore {
             select = select.filter(run_event::Column::Seq.lt(saturated(before)));
         }
         let mut rows = match query.order {
-            Order::Oldest => read(select.order_by_asc(run_event::Column::Seq).all(self.db.reads()).await)?,
-            Order::Newest => read(select.order_by_desc(run_event::Column::Seq).all(self.db.reads()).await)?,
+            Order::Oldest => read(
+                select
+                    .order_by_asc(run_event::Column::Seq)
+                    .all(self.db.reads())
+                    .await,
+            )?,
+            Order::Newest => read(
+                select
+                    .order_by_desc(run_event::Column::Seq)
+                    .all(self.db.reads())
+                    .await,
+            )?,
         };
         if query.order == Order::Newest {
             rows.reverse();
@@ -69,15 +91,28 @@ impl RunEventStore for SqlRunEventStore {
     }
 
     async fn count_messages(&self, thread: &ThreadId, owner: &Owner) -> Result<u64, StoreError> {
-        read(owned(thread, owner)?.filter(run_event::Column::Category.eq(category::MESSAGE)).count(self.db.reads()).await)
+        read(
+            owned(thread, owner)?
+                .filter(run_event::Column::Category.eq(category::MESSAGE))
+                .count(self.db.reads())
+                .await,
+        )
     }
 
     async fn delete_run(&self, thread: &ThreadId, run: &RunId) -> Result<(), StoreError> {
-        self.db.writes().release((thread.clone(), run.clone()), delete_run_events).await
+        self.db
+            .writes()
+            .release((thread.clone(), run.clone()), delete_run_events)
+            .await
     }
 
     async fn delete_thread(&self, thread: &ThreadId) -> Result<(), StoreError> {
-        self.db.writes().release(thread.clone(), |tx, thread| Box::pin(async move { Ok(delete_thread_events(tx, thread).await?) })).await
+        self.db
+            .writes()
+            .release(thread.clone(), |tx, thread| {
+                Box::pin(async move { Ok(delete_thread_events(tx, thread).await?) })
+            })
+            .await
     }
 }
 
@@ -101,7 +136,8 @@ const TAKE_SEQS: &str = "\
     RETURNING 'last_seq', last_seq, thread_id";
 
 /// An event's place is told as its distance from the last that was given.
-const EVENT: &str = "((SELECT last_seq FROM run_event_counters WHERE thread_id = ?) - ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+const EVENT: &str =
+    "((SELECT last_seq FROM run_event_counters WHERE thread_id = ?) - ?, ?, ?, ?, ?, ?, ?, ?, ?)";
 const EVENTS: &str = "run_events (seq, thread_id, run_id, user_id, event_type, category, content, event_metadata, created_at)";
 
 /// Adds what writes events in their order.
@@ -126,7 +162,10 @@ pub(crate) fn add_events(script: &mut Script, events: &[NewRunEvent]) {
 }
 
 /// Writes events in order and returns the seq of each.
-async fn append_events<E>(tx: &DatabaseTransaction, events: &[NewRunEvent]) -> Result<Vec<u64>, TxError<E>> {
+async fn append_events<E>(
+    tx: &DatabaseTransaction,
+    events: &[NewRunEvent],
+) -> Result<Vec<u64>, TxError<E>> {
     let mut script = Script::new(tx);
     add_events(&mut script, events);
     let mut next: BTreeMap<String, i64> = BTreeMap::new();
@@ -146,10 +185,21 @@ async fn append_events<E>(tx: &DatabaseTransaction, events: &[NewRunEvent]) -> R
 }
 
 /// Removes a thread's events and its counter.
-pub(crate) async fn delete_thread_events(tx: &DatabaseTransaction, thread: &ThreadId) -> Result<(), DbErr> {
-    run_event::Entity::delete_many().filter(run_event::Column::ThreadId.eq(thread.as_str())).exec(tx).await?;
+pub(crate) async fn delete_thread_events(
+    tx: &DatabaseTransaction,
+    thread: &ThreadId,
+) -> Result<(), DbErr> {
+    run_event::Entity::delete_many()
+        .filter(run_event::Column::ThreadId.eq(thread.as_str()))
+        .exec(tx)
+        .await?;
     let counter = "DELETE FROM run_event_counters WHERE thread_id = $1";
-    tx.execute_raw(Statement::from_sql_and_values(tx.get_database_backend(), counter, [Value::from(thread.as_str())])).await?;
+    tx.execute_raw(Statement::from_sql_and_values(
+        tx.get_database_backend(),
+        counter,
+        [Value::from(thread.as_str())],
+    ))
+    .await?;
     Ok(())
 }
 
@@ -158,8 +208,13 @@ fn delete_run_events<'a>(
     (thread, run): &'a (ThreadId, RunId),
 ) -> BoxFuture<'a, Result<(), TxError<StoreError>>> {
     Box::pin(async move {
-        let of_run = run_event::Column::ThreadId.eq(thread.as_str()).and(run_event::Column::RunId.eq(run.as_str()));
-        run_event::Entity::delete_many().filter(of_run).exec(tx).await?;
+        let of_run = run_event::Column::ThreadId
+            .eq(thread.as_str())
+            .and(run_event::Column::RunId.eq(run.as_str()));
+        run_event::Entity::delete_many()
+            .filter(of_run)
+            .exec(tx)
+            .await?;
         Ok(())
     })
 }
@@ -182,7 +237,11 @@ fn event_values(event: &NewRunEvent, before_last: i64) -> Vec<Value> {
 /// An unreadable row is left out, and said so, rather than hiding the whole journal.
 fn readable(row: run_event::Model) -> Option<RunEvent> {
     let (thread, seq) = (row.thread_id.clone(), row.seq);
-    event(row).inspect_err(|reason| tracing::error!(thread, seq, reason, "an event is left out of a list")).ok()
+    event(row)
+        .inspect_err(|reason| {
+            tracing::error!(thread, seq, reason, "an event is left out of a list")
+        })
+        .ok()
 }
 
 fn event(row: run_event::Model) -> Result<RunEvent, String> {

@@ -36,12 +36,20 @@ pub(super) fn add_calls(script: &mut Script, commit: &RunCommit) {
 impl ToolLedger for SqlRunStore {
     async fn progress(&self, run: &RunId, key: &str) -> Result<Option<CallProgress>, StoreError> {
         let db = self.db.reads();
-        let statement = Statement::from_sql_and_values(db.get_database_backend(), READ, [run.as_str().into(), key.into()]);
-        let Some(row) = read(db.query_one_raw(statement).await)? else { return Ok(None) };
+        let statement = Statement::from_sql_and_values(
+            db.get_database_backend(),
+            READ,
+            [run.as_str().into(), key.into()],
+        );
+        let Some(row) = read(db.query_one_raw(statement).await)? else {
+            return Ok(None);
+        };
         let damaged = |reason| DbErr::Type(format!("a call of run {run} is damaged: {reason}"));
-        Ok(Some(match read(row.try_get_by_index::<Option<String>>(0))? {
-            None => CallProgress::Started,
-            Some(text) => CallProgress::Done(read(from_json(&text).map_err(damaged))?),
-        }))
+        Ok(Some(
+            match read(row.try_get_by_index::<Option<String>>(0))? {
+                None => CallProgress::Started,
+                Some(text) => CallProgress::Done(read(from_json(&text).map_err(damaged))?),
+            },
+        ))
     }
 }

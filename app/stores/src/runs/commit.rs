@@ -8,8 +8,8 @@ use harness::runtime::runs::{RunCompletionData, RunStatus, ThreadStatus};
 use metrics::histogram;
 use sea_orm::sea_query::{Expr, Query};
 use sea_orm::{
-    ColumnTrait, ConnectionTrait, DatabaseTransaction, DbBackend, DbErr, EntityTrait, ExprTrait, PaginatorTrait, QueryFilter, QueryResult,
-    QueryTrait, UpdateMany,
+    ColumnTrait, ConnectionTrait, DatabaseTransaction, DbBackend, DbErr, EntityTrait, ExprTrait,
+    PaginatorTrait, QueryFilter, QueryResult, QueryTrait, UpdateMany,
 };
 
 use tokio::time::Instant;
@@ -18,7 +18,8 @@ use super::SqlRunStore;
 use super::calls::add_calls;
 use super::row::json_text;
 use crate::checkpoints::{
-    add_checkpoints, delete_run_checkpoints, delete_thread_checkpoints, is_anything_due, new_messages, refuse_incomplete,
+    add_checkpoints, delete_run_checkpoints, delete_thread_checkpoints, is_anything_due,
+    new_messages, refuse_incomplete,
 };
 use crate::entity::{micros, plain, run, short_title, thread};
 use crate::error::{Fault, FromFault, read};
@@ -72,7 +73,10 @@ impl Standing {
             return Self::Refused(CommitError::Gone(commit.run_id.clone()));
         };
         let Some(status) = RunStatus::parse(&row.status) else {
-            let text = format!("run {} is damaged: unknown status {:?}", row.run_id, row.status);
+            let text = format!(
+                "run {} is damaged: unknown status {:?}",
+                row.run_id, row.status
+            );
             return Self::Refused(CommitError::Store(StoreError::Failed(text)));
         };
         let owned = row.attempt == i64::from(commit.attempt);
@@ -83,7 +87,10 @@ impl Standing {
         } else if owned {
             Self::New(status)
         } else {
-            Self::Refused(CommitError::OwnershipLost { run_id: commit.run_id.clone(), attempt: commit.attempt })
+            Self::Refused(CommitError::OwnershipLost {
+                run_id: commit.run_id.clone(),
+                attempt: commit.attempt,
+            })
         }
     }
 }
@@ -108,8 +115,16 @@ impl SqlRunStore {
     /// A commit that also says what became of the thread.
     pub(crate) async fn commit_told(&self, commit: RunCommit) -> Result<ThreadLeft, CommitError> {
         let since = Instant::now();
-        let class = if commit.end.is_some() || gives_back(&commit) { Class::Release } else { Class::Progress };
-        let written = self.db.writes().run_as(class, commit, |tx, commit| Box::pin(write(tx, commit))).await;
+        let class = if commit.end.is_some() || gives_back(&commit) {
+            Class::Release
+        } else {
+            Class::Progress
+        };
+        let written = self
+            .db
+            .writes()
+            .run_as(class, commit, |tx, commit| Box::pin(write(tx, commit)))
+            .await;
         histogram!("deerflow_commit_seconds").record(since.elapsed());
         match written {
             Err(NotWritten::Repeated(left)) => Ok(left),
@@ -120,12 +135,19 @@ impl SqlRunStore {
 
     /// Whether the commit would be written as things stand, by its number and who sends it.
     pub(super) async fn standing(&self, commit: &RunCommit) -> Result<Standing, CommitError> {
-        let row = read(run::Entity::find_by_id(commit.run_id.as_str()).one(self.db.reads()).await)?;
+        let row = read(
+            run::Entity::find_by_id(commit.run_id.as_str())
+                .one(self.db.reads())
+                .await,
+        )?;
         Ok(Standing::of(row.as_ref(), commit))
     }
 }
 
-async fn write(tx: &DatabaseTransaction, commit: &RunCommit) -> Result<ThreadLeft, TxError<NotWritten>> {
+async fn write(
+    tx: &DatabaseTransaction,
+    commit: &RunCommit,
+) -> Result<ThreadLeft, TxError<NotWritten>> {
     let left = guard(tx, commit).await?;
     if let Some(call) = commit.end.as_ref().and_then(|end| end.webhook.as_ref()) {
         keep_call(tx, commit.run_id.as_str(), micros(commit.at), call).await?;
@@ -145,7 +167,11 @@ async fn write(tx: &DatabaseTransaction, commit: &RunCommit) -> Result<ThreadLef
         return Ok(left);
     }
     add_events(&mut script, &commit.events);
-    if commit.end.as_ref().is_some_and(|end| end.discard_checkpoints) {
+    if commit
+        .end
+        .as_ref()
+        .is_some_and(|end| end.discard_checkpoints)
+    {
         script.run(tx).await?;
         delete_run_checkpoints(tx, &commit.thread_id, &commit.run_id).await?;
         let status = ThreadStatus::at_rest(is_anything_due(tx, &commit.thread_id).await?);
@@ -166,23 +192,40 @@ pub(super) async fn forget_thread(
     completion: Option<RunCompletionData>,
 ) -> Result<(), DbErr> {
     let completion = completion.map(|completion| json_text(&completion.without_text()));
-    let own = Expr::case(run::Column::RunId.eq(last.as_str()), Expr::value(completion)).finally(Expr::value(Option::<String>::None));
+    let own = Expr::case(
+        run::Column::RunId.eq(last.as_str()),
+        Expr::value(completion),
+    )
+    .finally(Expr::value(Option::<String>::None));
     run::Entity::update_many()
         .col_expr(run::Column::KwargsJson, Expr::value("{}"))
         .col_expr(run::Column::CompletionJson, own.into())
         .filter(run::Column::ThreadId.eq(thread.as_str()))
         .exec(tx)
         .await?;
-    thread::Entity::delete_by_id(thread.as_str()).exec(tx).await?;
+    thread::Entity::delete_by_id(thread.as_str())
+        .exec(tx)
+        .await?;
     delete_feedback_of(tx, thread.as_str(), None).await?;
     delete_thread_events(tx, thread).await?;
     delete_thread_checkpoints(tx, thread).await
 }
 
 /// The thread's status, unless others of its runs are not over.
-async fn rest_thread(tx: &DatabaseTransaction, commit: &RunCommit, status: ThreadStatus) -> Result<(), DbErr> {
+async fn rest_thread(
+    tx: &DatabaseTransaction,
+    commit: &RunCommit,
+    status: ThreadStatus,
+) -> Result<(), DbErr> {
     let mut script = Script::new(tx);
-    script.add(REST_THREAD, [status.as_str().into(), commit.thread_id.as_str().into(), commit.run_id.as_str().into()]);
+    script.add(
+        REST_THREAD,
+        [
+            status.as_str().into(),
+            commit.thread_id.as_str().into(),
+            commit.run_id.as_str().into(),
+        ],
+    );
     script.run(tx).await.map(drop)
 }
 
@@ -208,11 +251,24 @@ fn end_thread(script: &mut Script, commit: &RunCommit, end: &RunEnd, backend: Db
     let title = end.title.as_deref().map(short_title);
     let (run, status) = (commit.run_id.as_str(), end.thread_status.as_str());
     let at = micros(commit.at);
-    script.add(END_THREAD, [at.into(), at.into(), title.into(), run.into(), status.into(), thread.into()]);
+    script.add(
+        END_THREAD,
+        [
+            at.into(),
+            at.into(),
+            title.into(),
+            run.into(),
+            status.into(),
+            thread.into(),
+        ],
+    );
 }
 
 /// Writes the rows of thread and run, if this attempt still owns the run and the step is legal from where it is.
-async fn guard(tx: &DatabaseTransaction, commit: &RunCommit) -> Result<ThreadLeft, TxError<NotWritten>> {
+async fn guard(
+    tx: &DatabaseTransaction,
+    commit: &RunCommit,
+) -> Result<ThreadLeft, TxError<NotWritten>> {
     let mut script = Script::new(tx);
     // The thread's row before the run's, as in admission.
     if let Some(end) = &commit.end {
@@ -225,10 +281,21 @@ async fn guard(tx: &DatabaseTransaction, commit: &RunCommit) -> Result<ThreadLef
     if tagged(&rows, "run").is_none() {
         return Err(TxError::Refused(why_not(tx, commit).await?));
     }
-    let left = |row: &QueryResult| Ok::<_, DbErr>((row.try_get_by_index::<bool>(1)?, row.try_get_by_index::<String>(2)?));
+    let left = |row: &QueryResult| {
+        Ok::<_, DbErr>((
+            row.try_get_by_index::<bool>(1)?,
+            row.try_get_by_index::<String>(2)?,
+        ))
+    };
     let left = tagged(&rows, "thread").map(left).transpose()?;
     // A temporary thread goes with the last of its runs.
-    Ok(if left.is_some_and(|(temporary, status)| temporary && status != "busy") { ThreadLeft::Gone } else { ThreadLeft::Stays })
+    Ok(
+        if left.is_some_and(|(temporary, status)| temporary && status != "busy") {
+            ThreadLeft::Gone
+        } else {
+            ThreadLeft::Stays
+        },
+    )
 }
 
 fn guarded_update(commit: &RunCommit, backend: DbBackend) -> UpdateMany<run::Entity> {
@@ -242,19 +309,33 @@ fn guarded_update(commit: &RunCommit, backend: DbBackend) -> UpdateMany<run::Ent
     if commit.batch > 0 {
         // The next attempt counts anew.
         let last_batch = if gives_back { 0 } else { number(commit) };
-        update = update.filter(run::Column::LastBatch.lt(number(commit))).col_expr(run::Column::LastBatch, Expr::value(last_batch));
+        update = update
+            .filter(run::Column::LastBatch.lt(number(commit)))
+            .col_expr(run::Column::LastBatch, Expr::value(last_batch));
     } else if gives_back {
         update = update.col_expr(run::Column::LastBatch, Expr::value(0_i64));
     }
     if let Some(end) = &commit.end {
         update = update
             .col_expr(run::Column::Status, Expr::value(end.status.as_str()))
-            .col_expr(run::Column::Error, Expr::value(end.error.as_deref().map(plain)))
-            .col_expr(run::Column::ErrorName, Expr::value(end.error_name.as_deref().map(plain)))
-            .col_expr(run::Column::StopReason, Expr::value(end.stop_reason.as_deref().map(plain)))
+            .col_expr(
+                run::Column::Error,
+                Expr::value(end.error.as_deref().map(plain)),
+            )
+            .col_expr(
+                run::Column::ErrorName,
+                Expr::value(end.error_name.as_deref().map(plain)),
+            )
+            .col_expr(
+                run::Column::StopReason,
+                Expr::value(end.stop_reason.as_deref().map(plain)),
+            )
             .col_expr(run::Column::RecipeJson, Expr::value(Option::<String>::None))
             .col_expr(run::Column::Owner, Expr::value(Option::<String>::None))
-            .col_expr(run::Column::CompletionJson, Expr::value(json_text(&end.completion)));
+            .col_expr(
+                run::Column::CompletionJson,
+                Expr::value(json_text(&end.completion)),
+            );
     } else if let Some(next) = commit.advance {
         update = update.col_expr(run::Column::Status, Expr::value(next.as_str()));
         if next == RunStatus::Running {
@@ -268,33 +349,63 @@ fn guarded_update(commit: &RunCommit, backend: DbBackend) -> UpdateMany<run::Ent
         }
     }
     if let Some(so_far) = commit.so_far.as_ref().filter(|_| commit.end.is_none()) {
-        update = update.col_expr(run::Column::CompletionJson, Expr::value(json_text(&**so_far)));
+        update = update.col_expr(
+            run::Column::CompletionJson,
+            Expr::value(json_text(&**so_far)),
+        );
     }
     update
 }
 
 /// As literals: SQLite plans a statement anew each time when a bound value may decide whether a partial index serves it.
 fn is_legal_before(commit: &RunCommit) -> Expr {
-    let statuses: Vec<_> = legal_before(commit).map(|status| format!("'{status}'")).collect();
-    Expr::cust(if statuses.is_empty() { "FALSE".to_owned() } else { format!("runs.status IN ({})", statuses.join(", ")) })
+    let statuses: Vec<_> = legal_before(commit)
+        .map(|status| format!("'{status}'"))
+        .collect();
+    Expr::cust(if statuses.is_empty() {
+        "FALSE".to_owned()
+    } else {
+        format!("runs.status IN ({})", statuses.join(", "))
+    })
 }
 
 /// The statuses from which the commit's steps are legal.
 fn legal_before(commit: &RunCommit) -> impl Iterator<Item = RunStatus> {
-    let ends = commit.end.as_ref().is_none_or(|end| end.status.is_terminal());
-    let steps: Vec<RunStatus> = commit.advance.into_iter().chain(commit.end.as_ref().map(|end| end.status)).collect();
-    RunStatus::ALL
+    let ends = commit
+        .end
+        .as_ref()
+        .is_none_or(|end| end.status.is_terminal());
+    let steps: Vec<RunStatus> = commit
+        .advance
         .into_iter()
-        .filter(move |from| ends && !from.is_terminal() && steps.iter().try_fold(*from, |at, to| at.advance(*to)).is_ok())
+        .chain(commit.end.as_ref().map(|end| end.status))
+        .collect();
+    RunStatus::ALL.into_iter().filter(move |from| {
+        ends && !from.is_terminal()
+            && steps
+                .iter()
+                .try_fold(*from, |at, to| at.advance(*to))
+                .is_ok()
+    })
 }
 
-async fn why_not(tx: &DatabaseTransaction, commit: &RunCommit) -> Result<NotWritten, TxError<NotWritten>> {
-    let row = run::Entity::find_by_id(commit.run_id.as_str()).one(tx).await?;
+async fn why_not(
+    tx: &DatabaseTransaction,
+    commit: &RunCommit,
+) -> Result<NotWritten, TxError<NotWritten>> {
+    let row = run::Entity::find_by_id(commit.run_id.as_str())
+        .one(tx)
+        .await?;
     Ok(match Standing::of(row.as_ref(), commit) {
         Standing::Repeated => NotWritten::Repeated(thread_left(tx, commit).await?),
         Standing::Refused(error) => NotWritten::Refused(error),
         Standing::New(status) => {
-            let to = commit.end.as_ref().map(|end| end.status).or(commit.advance).unwrap_or(status);
+            let to = commit
+                .end
+                .as_ref()
+                .map(|end| end.status)
+                .or(commit.advance)
+                .unwrap_or(status);
             let text = format!("run {} cannot go from {status} to {to}", commit.run_id);
             NotWritten::Refused(CommitError::Store(StoreError::Failed(text)))
         }
@@ -303,6 +414,13 @@ async fn why_not(tx: &DatabaseTransaction, commit: &RunCommit) -> Result<NotWrit
 
 /// What a commit that was written before left of the thread.
 async fn thread_left(tx: &DatabaseTransaction, commit: &RunCommit) -> Result<ThreadLeft, DbErr> {
-    let there = thread::Entity::find_by_id(commit.thread_id.as_str()).count(tx).await? > 0;
-    Ok(if commit.end.is_some() && !there { ThreadLeft::Gone } else { ThreadLeft::Stays })
+    let there = thread::Entity::find_by_id(commit.thread_id.as_str())
+        .count(tx)
+        .await?
+        > 0;
+    Ok(if commit.end.is_some() && !there {
+        ThreadLeft::Gone
+    } else {
+        ThreadLeft::Stays
+    })
 }

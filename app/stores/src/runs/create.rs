@@ -4,12 +4,14 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use futures_util::future::BoxFuture;
 use harness::ids::{NodeId, RunId};
-use harness::runtime::runs::store::{AdmitError, Admitted, Claimed, Made, NewRun, RunCreateStore, StoreError};
+use harness::runtime::runs::store::{
+    AdmitError, Admitted, Claimed, Made, NewRun, RunCreateStore, StoreError,
+};
 use harness::runtime::runs::{CancelAction, IfNotExists, RunRecord, RunStatus, Verdict, verdict};
 use sea_orm::sea_query::{Expr, InsertStatement, OnConflict, Query};
 use sea_orm::{
-    ActiveModelTrait, ColumnTrait, DatabaseTransaction, DbErr, EntityTrait, ExprTrait, IntoActiveModel, Iterable, QueryFilter, QueryOrder,
-    Value,
+    ActiveModelTrait, ColumnTrait, DatabaseTransaction, DbErr, EntityTrait, ExprTrait,
+    IntoActiveModel, Iterable, QueryFilter, QueryOrder, Value,
 };
 
 use super::SqlRunStore;
@@ -25,14 +27,25 @@ use crate::tx::TxError;
 #[async_trait]
 impl RunCreateStore for SqlRunStore {
     async fn admit(&self, run: NewRun) -> Result<Admitted, AdmitError> {
-        self.db.writes().create(run, |tx, run| Box::pin(admit(tx, run))).await
+        self.db
+            .writes()
+            .create(run, |tx, run| Box::pin(admit(tx, run)))
+            .await
     }
 
-    async fn claim(&self, node: &NodeId, now: DateTime<Utc>) -> Result<Option<Claimed>, StoreError> {
+    async fn claim(
+        &self,
+        node: &NodeId,
+        now: DateTime<Utc>,
+    ) -> Result<Option<Claimed>, StoreError> {
         queue::claim(&self.db, node, now).await
     }
 
-    async fn take_over(&self, node: &NodeId, now: DateTime<Utc>) -> Result<Option<Claimed>, StoreError> {
+    async fn take_over(
+        &self,
+        node: &NodeId,
+        now: DateTime<Utc>,
+    ) -> Result<Option<Claimed>, StoreError> {
         takeover::take_over(&self.db, node, now).await
     }
 
@@ -40,8 +53,16 @@ impl RunCreateStore for SqlRunStore {
         queue::next_due(&self.db, now).await
     }
 
-    async fn request_cancel(&self, run: &RunId, action: CancelAction, at: DateTime<Utc>) -> Result<Option<RunRecord>, StoreError> {
-        self.db.writes().release((run.clone(), action, at), request_cancel).await
+    async fn request_cancel(
+        &self,
+        run: &RunId,
+        action: CancelAction,
+        at: DateTime<Utc>,
+    ) -> Result<Option<RunRecord>, StoreError> {
+        self.db
+            .writes()
+            .release((run.clone(), action, at), request_cancel)
+            .await
     }
 }
 
@@ -75,17 +96,45 @@ async fn admit(tx: &DatabaseTransaction, new: &NewRun) -> Result<Admitted, TxErr
     // before it: nobody takes that one later.
     let mut script = Script::new(tx);
     if let Some(key) = &new.request {
-        take(&mut script, key, &Made::Run(new.thread_id.clone(), new.run_id.clone()), new.at);
+        take(
+            &mut script,
+            key,
+            &Made::Run(new.thread_id.clone(), new.run_id.clone()),
+            new.at,
+        );
     }
-    let (thread, assistant, user): (Value, Value, Value) =
-        (new.thread_id.as_str().into(), plain(&new.assistant).into(), new.user_id.clone().into());
-    let named: Value = new.metadata.get("assistant_id").and_then(serde_json::Value::as_str).map(plain).into();
+    let (thread, assistant, user): (Value, Value, Value) = (
+        new.thread_id.as_str().into(),
+        plain(&new.assistant).into(),
+        new.user_id.clone().into(),
+    );
+    let named: Value = new
+        .metadata
+        .get("assistant_id")
+        .and_then(serde_json::Value::as_str)
+        .map(plain)
+        .into();
     let at = micros(new.at);
     match new.if_not_exists {
         IfNotExists::Create => {
             let ttl = new.thread_ttl.and_then(|ttl| ttl.after.num_microseconds());
-            let (temporary, keeps) = (new.temporary_thread.into(), keeps_latest(new.thread_ttl).into());
-            script.add(MAKE_OR_TAKE_THREAD, [thread, assistant, user, named, temporary, at.into(), ttl.into(), keeps]);
+            let (temporary, keeps) = (
+                new.temporary_thread.into(),
+                keeps_latest(new.thread_ttl).into(),
+            );
+            script.add(
+                MAKE_OR_TAKE_THREAD,
+                [
+                    thread,
+                    assistant,
+                    user,
+                    named,
+                    temporary,
+                    at.into(),
+                    ttl.into(),
+                    keeps,
+                ],
+            );
         }
         IfNotExists::Reject => script.add(TAKE_THREAD, [at.into(), named, assistant, thread, user]),
     }
@@ -94,13 +143,20 @@ async fn admit(tx: &DatabaseTransaction, new: &NewRun) -> Result<Admitted, TxErr
     }
     let rows = script.run(tx).await?;
     if let Some(key) = new.request.as_ref().filter(|_| !was_taken(&rows)) {
-        return Err(TxError::Refused(AdmitError::KnownRequest(known_of(tx, key).await?)));
+        return Err(TxError::Refused(AdmitError::KnownRequest(
+            known_of(tx, key).await?,
+        )));
     }
     if tagged(&rows, "thread").is_none() {
-        return Err(TxError::Refused(AdmitError::ThreadNotFound(new.thread_id.clone())));
+        return Err(TxError::Refused(AdmitError::ThreadNotFound(
+            new.thread_id.clone(),
+        )));
     }
     if tagged(&rows, "run").is_some() {
-        return Ok(Admitted { run: admitted(new, RunStatus::Starting), displaced: Vec::new() });
+        return Ok(Admitted {
+            run: admitted(new, RunStatus::Starting),
+            displaced: Vec::new(),
+        });
     }
     admit_beside_others(tx, new).await
 }
@@ -108,24 +164,40 @@ async fn admit(tx: &DatabaseTransaction, new: &NewRun) -> Result<Admitted, TxErr
 /// Inserts the run if its thread has no other that is not over, and its id is new.
 fn insert_if_free(new: &NewRun) -> Result<InsertStatement, DbErr> {
     let row = new_row(new, RunStatus::Starting).into_active_model();
-    let (columns, values): (Vec<_>, Vec<_>) =
-        run::Column::iter().filter_map(|column| row.get(column).into_value().map(|value| (column, Expr::val(value)))).unzip();
+    let (columns, values): (Vec<_>, Vec<_>) = run::Column::iter()
+        .filter_map(|column| {
+            row.get(column)
+                .into_value()
+                .map(|value| (column, Expr::val(value)))
+        })
+        .unzip();
     let others = Query::select()
         .expr(Expr::val(1))
         .from(run::Entity)
         .and_where(run::Column::ThreadId.eq(new.thread_id.as_str()))
         .and_where(is_active())
         .take();
-    let values = Query::select().exprs(values).and_where(Expr::exists(others).not()).take();
+    let values = Query::select()
+        .exprs(values)
+        .and_where(Expr::exists(others).not())
+        .take();
     let mut insert = Query::insert();
-    insert.into_table(run::Entity).columns(columns).on_conflict(OnConflict::new().do_nothing().to_owned());
-    insert.select_from(values).map_err(|error| DbErr::Custom(error.to_string()))?;
+    insert
+        .into_table(run::Entity)
+        .columns(columns)
+        .on_conflict(OnConflict::new().do_nothing().to_owned());
+    insert
+        .select_from(values)
+        .map_err(|error| DbErr::Custom(error.to_string()))?;
     insert.returning(Query::returning().expr(Expr::val("run")));
     Ok(insert)
 }
 
 /// The thread's other runs, or the run's own delay, have a say.
-async fn admit_beside_others(tx: &DatabaseTransaction, new: &NewRun) -> Result<Admitted, TxError<AdmitError>> {
+async fn admit_beside_others(
+    tx: &DatabaseTransaction,
+    new: &NewRun,
+) -> Result<Admitted, TxError<AdmitError>> {
     let active = run::Entity::find()
         .filter(run::Column::ThreadId.eq(new.thread_id.as_str()))
         .filter(is_active())
@@ -141,23 +213,48 @@ async fn admit_beside_others(tx: &DatabaseTransaction, new: &NewRun) -> Result<A
         }
     }
     // Under the thread's lock: nobody else gets this place.
-    let place = others.iter().map(|row| row.place).max().map_or(0, |last| last + 1);
+    let place = others
+        .iter()
+        .map(|row| row.place)
+        .max()
+        .map_or(0, |last| last + 1);
     // A clock that is ahead makes no run later than one that was admitted after it.
-    let begins: Vec<_> = others.iter().map(|row| row.due_at.unwrap_or_else(|| Ord::min(row.created_at, micros(new.created_at)))).collect();
-    let mut others = others.into_iter().map(record).collect::<Result<Vec<RunRecord>, DbErr>>()?;
-    let seen = others.iter().zip(begins).map(|(run, begins)| RunRecord { created_at: moment(begins), ..run.clone() });
+    let begins: Vec<_> = others
+        .iter()
+        .map(|row| {
+            row.due_at
+                .unwrap_or_else(|| Ord::min(row.created_at, micros(new.created_at)))
+        })
+        .collect();
+    let mut others = others
+        .into_iter()
+        .map(record)
+        .collect::<Result<Vec<RunRecord>, DbErr>>()?;
+    let seen = others.iter().zip(begins).map(|(run, begins)| RunRecord {
+        created_at: moment(begins),
+        ..run.clone()
+    });
     let (status, stop) = match verdict(new, &seen.collect::<Vec<_>>()) {
         Verdict::Take(stop) => (RunStatus::Starting, stop),
         Verdict::Wait(stop) => (RunStatus::Pending, stop),
         refused => return Err(TxError::Refused(why_not(tx, new, refused).await?)),
     };
-    let row = run::Model { place, ..new_row(new, status) };
-    let insert = run::Entity::insert(row.into_active_model()).on_conflict(OnConflict::new().do_nothing().to_owned());
+    let row = run::Model {
+        place,
+        ..new_row(new, status)
+    };
+    let insert = run::Entity::insert(row.into_active_model())
+        .on_conflict(OnConflict::new().do_nothing().to_owned());
     if insert.exec_without_returning(tx).await? == 0 {
         return Err(TxError::Refused(AdmitError::RunExists(new.run_id.clone())));
     }
     others.retain(|run| run.cancel.is_none());
-    let Some(action) = stop else { return Ok(Admitted { run: admitted(new, status), displaced: Vec::new() }) };
+    let Some(action) = stop else {
+        return Ok(Admitted {
+            run: admitted(new, status),
+            displaced: Vec::new(),
+        });
+    };
     run::Entity::update_many()
         .col_expr(run::Column::CancelAction, Expr::value(cancel_word(action)))
         .col_expr(run::Column::UpdatedAt, Expr::value(micros(new.at)))
@@ -167,15 +264,29 @@ async fn admit_beside_others(tx: &DatabaseTransaction, new: &NewRun) -> Result<A
     for other in &mut others {
         other.cancel = Some(action);
     }
-    Ok(Admitted { run: admitted(new, status), displaced: others })
+    Ok(Admitted {
+        run: admitted(new, status),
+        displaced: others,
+    })
 }
 
-async fn why_not(tx: &DatabaseTransaction, new: &NewRun, refused: Verdict) -> Result<AdmitError, DbErr> {
-    if run::Entity::find_by_id(new.run_id.as_str()).one(tx).await?.is_some() {
+async fn why_not(
+    tx: &DatabaseTransaction,
+    new: &NewRun,
+    refused: Verdict,
+) -> Result<AdmitError, DbErr> {
+    if run::Entity::find_by_id(new.run_id.as_str())
+        .one(tx)
+        .await?
+        .is_some()
+    {
         return Ok(AdmitError::RunExists(new.run_id.clone()));
     }
     Ok(match refused {
-        Verdict::Refuse(active) => AdmitError::ThreadBusy { thread_id: new.thread_id.clone(), active },
+        Verdict::Refuse(active) => AdmitError::ThreadBusy {
+            thread_id: new.thread_id.clone(),
+            active,
+        },
         _ => AdmitError::QueueFull(new.thread_id.clone()),
     })
 }

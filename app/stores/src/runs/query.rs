@@ -18,18 +18,32 @@ use crate::requests::kept_values;
 #[async_trait]
 impl RunQueryStore for SqlRunStore {
     async fn get(&self, run: &RunId, owner: &Owner) -> Result<Option<RunRecord>, StoreError> {
-        let found = owned(run::Entity::find_by_id(run.as_str()), owner)?.one(self.db.reads()).await;
+        let found = owned(run::Entity::find_by_id(run.as_str()), owner)?
+            .one(self.db.reads())
+            .await;
         read(found.and_then(|row| row.map(record).transpose()))
     }
 
-    async fn list(&self, thread: &ThreadId, query: &RunListQuery, owner: &Owner) -> Result<Vec<RunRecord>, StoreError> {
+    async fn list(
+        &self,
+        thread: &ThreadId,
+        query: &RunListQuery,
+        owner: &Owner,
+    ) -> Result<Vec<RunRecord>, StoreError> {
         newest(of_thread(thread), &self.db, query, owner).await
     }
 
     async fn active(&self, thread: &ThreadId) -> Result<Option<RunRecord>, StoreError> {
         // Of the words of the three statuses, those of an owned run come last.
-        let first = of_thread(thread).filter(is_active()).order_by_desc(run::Column::Status).order_by_desc(was_given_back());
-        let found = first.order_by_asc(run::Column::CreatedAt).order_by_asc(run::Column::RunId).one(self.db.reads()).await;
+        let first = of_thread(thread)
+            .filter(is_active())
+            .order_by_desc(run::Column::Status)
+            .order_by_desc(was_given_back());
+        let found = first
+            .order_by_asc(run::Column::CreatedAt)
+            .order_by_asc(run::Column::RunId)
+            .one(self.db.reads())
+            .await;
         read(found.and_then(|row| row.map(record).transpose()))
     }
 
@@ -37,33 +51,68 @@ impl RunQueryStore for SqlRunStore {
         Ok(read(kept_values(self.db.reads(), run).await)?.map(Bytes::from))
     }
 
-    async fn standing(&self, thread: Option<&ThreadId>, owner: &Owner) -> Result<Vec<RunStanding>, StoreError> {
-        let columns = [run::Column::RunId, run::Column::ThreadId, run::Column::Status, run::Column::CancelAction, run::Column::CreatedAt];
-        let select = owned(thread.map_or_else(run::Entity::find, of_thread), owner)?.filter(is_active()).select_only().columns(columns);
-        let select = select.order_by_asc(run::Column::CreatedAt).order_by_asc(run::Column::RunId);
-        let rows: Vec<(String, String, String, Option<String>, i64)> = read(select.into_tuple().all(self.db.reads()).await)?;
-        let standing = |(run, thread, status, cancel, at): (String, String, String, Option<String>, i64)| {
-            let (run_id, thread_id) = (RunId::parse(run).ok()?, ThreadId::parse(thread).ok()?);
-            let (status, told_to_stop) = (RunStatus::parse(&status)?, cancel.is_some());
-            Some(RunStanding { run_id, thread_id, status, told_to_stop, created_at: moment(at) })
-        };
+    async fn standing(
+        &self,
+        thread: Option<&ThreadId>,
+        owner: &Owner,
+    ) -> Result<Vec<RunStanding>, StoreError> {
+        let columns = [
+            run::Column::RunId,
+            run::Column::ThreadId,
+            run::Column::Status,
+            run::Column::CancelAction,
+            run::Column::CreatedAt,
+        ];
+        let select = owned(thread.map_or_else(run::Entity::find, of_thread), owner)?
+            .filter(is_active())
+            .select_only()
+            .columns(columns);
+        let select = select
+            .order_by_asc(run::Column::CreatedAt)
+            .order_by_asc(run::Column::RunId);
+        let rows: Vec<(String, String, String, Option<String>, i64)> =
+            read(select.into_tuple().all(self.db.reads()).await)?;
+        let standing =
+            |(run, thread, status, cancel, at): (String, String, String, Option<String>, i64)| {
+                let (run_id, thread_id) = (RunId::parse(run).ok()?, ThreadId::parse(thread).ok()?);
+                let (status, told_to_stop) = (RunStatus::parse(&status)?, cancel.is_some());
+                Some(RunStanding {
+                    run_id,
+                    thread_id,
+                    status,
+                    told_to_stop,
+                    created_at: moment(at),
+                })
+            };
         Ok(rows.into_iter().filter_map(standing).collect())
     }
 }
 
 /// A page of the runs of all threads.
-pub(crate) async fn newest_of_user(db: &Database, query: &RunListQuery, owner: &Owner) -> Result<Vec<RunRecord>, StoreError> {
+pub(crate) async fn newest_of_user(
+    db: &Database,
+    query: &RunListQuery,
+    owner: &Owner,
+) -> Result<Vec<RunRecord>, StoreError> {
     newest(run::Entity::find(), db, query, owner).await
 }
 
-async fn newest(from: Select<run::Entity>, db: &Database, query: &RunListQuery, owner: &Owner) -> Result<Vec<RunRecord>, StoreError> {
+async fn newest(
+    from: Select<run::Entity>,
+    db: &Database,
+    query: &RunListQuery,
+    owner: &Owner,
+) -> Result<Vec<RunRecord>, StoreError> {
     let mut select = owned(from, owner)?
         .order_by_desc(run::Column::CreatedAt)
         .order_by_desc(run::Column::RunId)
         .limit(query.limit as u64)
         .offset(query.offset as u64);
     if let Some(status) = query.status {
-        let words = RunStatus::ALL.into_iter().filter(|other| other.wire() == status.wire()).map(RunStatus::as_str);
+        let words = RunStatus::ALL
+            .into_iter()
+            .filter(|other| other.wire() == status.wire())
+            .map(RunStatus::as_str);
         select = select.filter(run::Column::Status.is_in(words));
     }
     read(select.all(db.reads()).await).map(records)

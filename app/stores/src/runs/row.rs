@@ -99,7 +99,11 @@ pub(crate) fn readable(row: &run::Model) -> Result<(), String> {
 /// Reads rows for a list, in which one unreadable row must not hide the others.
 pub(crate) fn records(rows: Vec<run::Model>) -> Vec<RunRecord> {
     rows.into_iter()
-        .filter_map(|row| record(row).inspect_err(|error| tracing::error!(%error, "a run is left out of a list")).ok())
+        .filter_map(|row| {
+            record(row)
+                .inspect_err(|error| tracing::error!(%error, "a run is left out of a list"))
+                .ok()
+        })
         .collect()
 }
 
@@ -117,11 +121,19 @@ fn read(row: run::Model) -> Result<RunRecord, String> {
         multitask: from_word::<MultitaskStrategy>(row.multitask_strategy)?,
         model_name: row.model_name,
         webhook: row.webhook,
-        cancel: row.cancel_action.map(from_word::<CancelAction>).transpose()?,
+        cancel: row
+            .cancel_action
+            .map(from_word::<CancelAction>)
+            .transpose()?,
         error: row.error,
         error_name: row.error_name,
         stop_reason: row.stop_reason,
-        completion: row.completion_json.as_deref().map(from_json).transpose()?.unwrap_or_default(),
+        completion: row
+            .completion_json
+            .as_deref()
+            .map(from_json)
+            .transpose()?
+            .unwrap_or_default(),
         created_at: moment(row.created_at),
         updated_at: moment(row.updated_at),
     })

@@ -7,7 +7,8 @@ use async_trait::async_trait;
 use harness::ids::{RunId, ThreadId};
 use harness::runtime::actor_context::Owner;
 use harness::runtime::runs::store::{
-    CommitError, NewRunEvent, RunCommit, RunCommitStore, RunDeleteStore, RunEventStore, RunQueryStore, StoreError,
+    CommitError, NewRunEvent, RunCommit, RunCommitStore, RunDeleteStore, RunEventStore,
+    RunQueryStore, StoreError,
 };
 use parking_lot::Mutex;
 
@@ -36,15 +37,27 @@ const MOST_HALF_DONE: usize = 4_096;
 impl SplitCommitStore {
     /// Keeps runs in `runs` and their events in `journal`.
     pub fn new(runs: SqlRunStore, journal: Arc<dyn RunEventStore>) -> Self {
-        Self { runs, journal, half_done: Arc::default() }
+        Self {
+            runs,
+            journal,
+            half_done: Arc::default(),
+        }
     }
 
     /// Journals the events of a commit that is new; what comes again was journaled before.
-    async fn journal(&self, commit: &RunCommit, events: Vec<NewRunEvent>) -> Result<(), CommitError> {
+    async fn journal(
+        &self,
+        commit: &RunCommit,
+        events: Vec<NewRunEvent>,
+    ) -> Result<(), CommitError> {
         match self.runs.standing(commit).await? {
             Standing::Refused(error) => return Err(error),
             Standing::Repeated => return Ok(()),
-            Standing::New(_) if events.is_empty() || self.half_done.lock().contains(&numbered(commit)) => return Ok(()),
+            Standing::New(_)
+                if events.is_empty() || self.half_done.lock().contains(&numbered(commit)) =>
+            {
+                return Ok(());
+            }
             Standing::New(_) => self.journal.append(events).await?,
         };
         if commit.batch > 0 {
@@ -81,7 +94,12 @@ impl RunCommitStore for SplitCommitStore {
 impl RunDeleteStore for SplitCommitStore {
     async fn delete(&self, run: &RunId) -> Result<bool, StoreError> {
         // The journal first: once the row is gone, nobody knows what else there was to delete.
-        if let Some(over) = self.runs.get(run, &Owner::None).await?.filter(|run| run.status.is_terminal()) {
+        if let Some(over) = self
+            .runs
+            .get(run, &Owner::None)
+            .await?
+            .filter(|run| run.status.is_terminal())
+        {
             self.journal.delete_run(&over.thread_id, run).await?;
         }
         self.runs.delete(run).await

@@ -5,7 +5,10 @@ use harness::ids::NodeId;
 use harness::runtime::runs::RunStatus;
 use harness::runtime::runs::store::{Claimed, StoreError};
 use sea_orm::sea_query::Expr;
-use sea_orm::{ColumnTrait, ConnectionTrait, DatabaseTransaction, EntityTrait, ExprTrait, QueryFilter, QueryOrder, QuerySelect, Select};
+use sea_orm::{
+    ColumnTrait, ConnectionTrait, DatabaseTransaction, EntityTrait, ExprTrait, QueryFilter,
+    QueryOrder, QuerySelect, Select,
+};
 
 use super::queue::claimed;
 use super::row::{is_owned, readable};
@@ -17,13 +20,29 @@ use crate::nodes::now_of;
 use crate::tx::TxError;
 
 /// Takes the oldest. Nothing is written while there is none.
-pub(super) async fn take_over(db: &Database, node: &NodeId, now: DateTime<Utc>) -> Result<Option<Claimed>, StoreError> {
+pub(super) async fn take_over(
+    db: &Database,
+    node: &NodeId,
+    now: DateTime<Utc>,
+) -> Result<Option<Claimed>, StoreError> {
     loop {
-        let next = left(db.reads()).order_by_asc(run::Column::CreatedAt).order_by_asc(run::Column::RunId);
-        let next = next.select_only().columns([run::Column::RunId, run::Column::ThreadId]).into_tuple::<(String, String)>();
-        let Some((run, thread)) = read(next.one(db.reads()).await)? else { return Ok(None) };
+        let next = left(db.reads())
+            .order_by_asc(run::Column::CreatedAt)
+            .order_by_asc(run::Column::RunId);
+        let next = next
+            .select_only()
+            .columns([run::Column::RunId, run::Column::ThreadId])
+            .into_tuple::<(String, String)>();
+        let Some((run, thread)) = read(next.one(db.reads()).await)? else {
+            return Ok(None);
+        };
         let args = (run, thread, node.clone(), micros(now));
-        let taken = db.writes().release(args, |tx, (run, thread, node, now)| Box::pin(take(tx, run, thread, node, *now))).await?;
+        let taken = db
+            .writes()
+            .release(args, |tx, (run, thread, node, now)| {
+                Box::pin(take(tx, run, thread, node, *now))
+            })
+            .await?;
         // Somebody else was faster there, or the run could not be read: something has changed, so look again.
         if taken.is_some() {
             return Ok(taken);
@@ -34,20 +53,38 @@ pub(super) async fn take_over(db: &Database, node: &NodeId, now: DateTime<Utc>) 
 /// Runs that a process owns which does not live.
 fn left(db: &impl ConnectionTrait) -> Select<run::Entity> {
     let now = now_of(db.get_database_backend());
-    let lives = format!("NOT EXISTS (SELECT 1 FROM nodes WHERE nodes.node_id = runs.owner AND nodes.lease_until > {now})");
-    run::Entity::find().filter(is_owned()).filter(Expr::cust(lives))
+    let lives = format!(
+        "NOT EXISTS (SELECT 1 FROM nodes WHERE nodes.node_id = runs.owner AND nodes.lease_until > {now})"
+    );
+    run::Entity::find()
+        .filter(is_owned())
+        .filter(Expr::cust(lives))
 }
 
 /// Under the thread's lock, as admissions and ends are.
-async fn take(tx: &DatabaseTransaction, run: &str, thread: &str, node: &NodeId, now: i64) -> Result<Option<Claimed>, TxError<StoreError>> {
-    thread::Entity::find_by_id(thread).lock_exclusive().one(tx).await?;
-    let Some(mut row) = left(tx).filter(run::Column::RunId.eq(run)).one(tx).await? else { return Ok(None) };
+async fn take(
+    tx: &DatabaseTransaction,
+    run: &str,
+    thread: &str,
+    node: &NodeId,
+    now: i64,
+) -> Result<Option<Claimed>, TxError<StoreError>> {
+    thread::Entity::find_by_id(thread)
+        .lock_exclusive()
+        .one(tx)
+        .await?;
+    let Some(mut row) = left(tx).filter(run::Column::RunId.eq(run)).one(tx).await? else {
+        return Ok(None);
+    };
     if let Err(why) = readable(&row) {
         end_unreadable(tx, row, &why, now).await?;
         return Ok(None);
     }
     let taken = run::Entity::update_many()
-        .col_expr(run::Column::Status, Expr::value(RunStatus::Starting.as_str()))
+        .col_expr(
+            run::Column::Status,
+            Expr::value(RunStatus::Starting.as_str()),
+        )
         .col_expr(run::Column::Attempt, Expr::col(run::Column::Attempt).add(1))
         .col_expr(run::Column::Losses, Expr::col(run::Column::Losses).add(1))
         .col_expr(run::Column::LastBatch, Expr::value(0_i64))

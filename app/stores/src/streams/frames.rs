@@ -5,12 +5,21 @@ use harness::runtime::stream_bridge::{EventId, StreamEvent};
 
 /// The bytes of these events.
 pub(super) fn encode(events: &[StreamEvent]) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(events.iter().map(|event| 2 * size_of::<u32>() + event.event.len() + event.data.len()).sum());
+    let mut bytes = Vec::with_capacity(
+        events
+            .iter()
+            .map(|event| 2 * size_of::<u32>() + event.event.len() + event.data.len())
+            .sum(),
+    );
     for event in events {
         bytes.put_u32(length(event.event.len()));
         bytes.put_slice(event.event.as_bytes());
         bytes.put_u32(length(event.data.len()));
-        event.data.pieces().into_iter().for_each(|piece| bytes.put_slice(piece));
+        event
+            .data
+            .pieces()
+            .into_iter()
+            .for_each(|piece| bytes.put_slice(piece));
     }
     bytes
 }
@@ -21,7 +30,11 @@ pub(super) fn decode(mut bytes: Bytes, first: EventId) -> Result<Vec<StreamEvent
     let mut id = first;
     while !bytes.is_empty() {
         let name = String::from_utf8(part(&mut bytes)?.into()).map_err(|_| "a name is no text")?;
-        events.push(StreamEvent { id, event: name.into(), data: part(&mut bytes)?.into() });
+        events.push(StreamEvent {
+            id,
+            event: name.into(),
+            data: part(&mut bytes)?.into(),
+        });
         id.seq += 1;
     }
     Ok(events)
@@ -30,7 +43,11 @@ pub(super) fn decode(mut bytes: Bytes, first: EventId) -> Result<Vec<StreamEvent
 fn part(bytes: &mut Bytes) -> Result<Bytes, &'static str> {
     let length = bytes.try_get_u32().map_err(|_| "a length is cut off")?;
     let length = usize::try_from(length).map_err(|_| "a length is too large")?;
-    if length > bytes.len() { Err("bytes are missing") } else { Ok(bytes.split_to(length)) }
+    if length > bytes.len() {
+        Err("bytes are missing")
+    } else {
+        Ok(bytes.split_to(length))
+    }
 }
 
 /// No event comes near 4 GiB: what a database takes as one value is smaller.
@@ -50,7 +67,11 @@ mod tests {
             event: name.into(),
             data: Bytes::from_static(data).into(),
         };
-        let events = vec![event(7, "values", b"{}"), event(8, "", b""), event(9, "messages|a:1", b"[\0\xff]")];
+        let events = vec![
+            event(7, "values", b"{}"),
+            event(8, "", b""),
+            event(9, "messages|a:1", b"[\0\xff]"),
+        ];
         let bytes = Bytes::from(encode(&events));
         assert_eq!(decode(bytes.clone(), first), Ok(events));
         for cut in 1..bytes.len() {

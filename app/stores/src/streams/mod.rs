@@ -8,9 +8,12 @@ use futures_util::future::BoxFuture;
 use harness::ids::RunId;
 use harness::runtime::runs::store::StoreError;
 use harness::runtime::stream_bridge::{
-    EventId, LogBatch, LogOutline, LogPage, LogRange, StreamEvent, StreamLog, StreamLogError, TerminalKind,
+    EventId, LogBatch, LogOutline, LogPage, LogRange, StreamEvent, StreamLog, StreamLogError,
+    TerminalKind,
 };
-use sea_orm::{ConnectionTrait, DatabaseTransaction, DbBackend, DbErr, QueryResult, Statement, Value};
+use sea_orm::{
+    ConnectionTrait, DatabaseTransaction, DbBackend, DbErr, QueryResult, Statement, Value,
+};
 
 use crate::connect::Database;
 use crate::error::{Fault, FromFault, read};
@@ -29,7 +32,11 @@ impl SqlStreamLog {
         Self { db }
     }
 
-    async fn ask<const N: usize>(&self, sql: &str, values: [Value; N]) -> Result<Vec<QueryResult>, StoreError> {
+    async fn ask<const N: usize>(
+        &self,
+        sql: &str,
+        values: [Value; N],
+    ) -> Result<Vec<QueryResult>, StoreError> {
         read(ask(self.db.reads(), sql, values).await)
     }
 }
@@ -54,29 +61,62 @@ impl StreamLog for SqlStreamLog {
     async fn read(&self, run_id: &RunId, next: u64, most: usize) -> Result<LogPage, StoreError> {
         // The row before may say that the stream ended with it.
         let from = whole(next).saturating_sub(1);
-        let rows = self.ask(PAGE, [run_id.as_str().into(), from.into(), ROWS_PER_PAGE.into()]).await?;
+        let rows = self
+            .ask(
+                PAGE,
+                [run_id.as_str().into(), from.into(), ROWS_PER_PAGE.into()],
+            )
+            .await?;
         let mut page = LogPage::default();
         for row in &rows {
-            let (part, frames) = read(Part::of(row).and_then(|part| Ok((part, row.try_get_by_index::<Vec<u8>>(4)?))))?;
+            let (part, frames) = read(
+                Part::of(row).and_then(|part| Ok((part, row.try_get_by_index::<Vec<u8>>(4)?))),
+            )?;
             let wanted = next + page.events.len() as u64;
             if part.first > wanted || page.events.len() >= most {
                 break;
             }
-            let damaged = |why| StoreError::Failed(format!("events of run {run_id} up to {} are damaged: {why}", part.last));
-            let events = frames::decode(Bytes::from(frames), EventId { seq: part.first, attempt: part.attempt }).map_err(damaged)?;
+            let damaged = |why| {
+                StoreError::Failed(format!(
+                    "events of run {run_id} up to {} are damaged: {why}",
+                    part.last
+                ))
+            };
+            let events = frames::decode(
+                Bytes::from(frames),
+                EventId {
+                    seq: part.first,
+                    attempt: part.attempt,
+                },
+            )
+            .map_err(damaged)?;
             let left = most - page.events.len();
-            page.events.extend(events.into_iter().filter(|event| event.id.seq >= wanted).take(left));
-            page.end = part.end.filter(|_| next + page.events.len() as u64 == part.last + 1);
+            page.events.extend(
+                events
+                    .into_iter()
+                    .filter(|event| event.id.seq >= wanted)
+                    .take(left),
+            );
+            page.end = part
+                .end
+                .filter(|_| next + page.events.len() as u64 == part.last + 1);
         }
         Ok(page)
     }
 
     async fn outline(&self, run_id: &RunId) -> Result<LogOutline, StoreError> {
         let mut outline = LogOutline::default();
-        for row in self.ask(ROWS, [run_id.as_str().into(), 0_i64.into()]).await? {
+        for row in self
+            .ask(ROWS, [run_id.as_str().into(), 0_i64.into()])
+            .await?
+        {
             let part = read(Part::of(&row))?;
             if part.first <= part.last {
-                outline.push(LogRange { first: part.first, last: part.last, attempt: part.attempt });
+                outline.push(LogRange {
+                    first: part.first,
+                    last: part.last,
+                    attempt: part.attempt,
+                });
             }
             outline.end = outline.end.or(part.end.map(|kind| (part.last, kind)));
         }
@@ -84,12 +124,24 @@ impl StreamLog for SqlStreamLog {
     }
 
     async fn forget(&self, run_id: &RunId) -> Result<(), StoreError> {
-        self.db.writes().release(run_id.clone(), |tx, run| Box::pin(forget(tx, run))).await
+        self.db
+            .writes()
+            .release(run_id.clone(), |tx, run| Box::pin(forget(tx, run)))
+            .await
     }
 }
 
-async fn ask<const N: usize>(db: &impl ConnectionTrait, sql: &str, values: [Value; N]) -> Result<Vec<QueryResult>, DbErr> {
-    db.query_all_raw(Statement::from_sql_and_values(db.get_database_backend(), sql, values)).await
+async fn ask<const N: usize>(
+    db: &impl ConnectionTrait,
+    sql: &str,
+    values: [Value; N],
+) -> Result<Vec<QueryResult>, DbErr> {
+    db.query_all_raw(Statement::from_sql_and_values(
+        db.get_database_backend(),
+        sql,
+        values,
+    ))
+    .await
 }
 
 /// A row without its events. One that only tells the end has none: it begins after its last event.
@@ -106,7 +158,12 @@ impl Part {
         let number = |column| row.try_get_by_index::<i64>(column).map(i64::unsigned_abs);
         let attempt = u32::try_from(number(2)?).unwrap_or(u32::MAX);
         let ended: Option<String> = row.try_get_by_index(3)?;
-        Ok(Self { first: number(0)?, last: number(1)?, attempt, end: ended.map(|word| kind_of(&word)) })
+        Ok(Self {
+            first: number(0)?,
+            last: number(1)?,
+            attempt,
+            end: ended.map(|word| kind_of(&word)),
+        })
     }
 }
 
@@ -149,15 +206,25 @@ const APPEND: &str = "\
         frames = CASE WHEN excluded.first_seq <= excluded.last_seq THEN excluded.frames ELSE stream_log.frames END, \
         first_seq = CASE WHEN excluded.first_seq <= excluded.last_seq THEN excluded.first_seq ELSE stream_log.first_seq END";
 
-fn append<'a>(tx: &'a DatabaseTransaction, batch: &'a LogBatch) -> BoxFuture<'a, Result<(), TxError<StreamLogError>>> {
+fn append<'a>(
+    tx: &'a DatabaseTransaction,
+    batch: &'a LogBatch,
+) -> BoxFuture<'a, Result<(), TxError<StreamLogError>>> {
     Box::pin(async move {
         let run = batch.run_id.as_str();
-        let Some(row) = ask(tx, attempt_of(tx.get_database_backend()), [run.into()]).await?.pop() else {
+        let Some(row) = ask(tx, attempt_of(tx.get_database_backend()), [run.into()])
+            .await?
+            .pop()
+        else {
             return Err(TxError::Refused(StreamLogError::Gone(batch.run_id.clone())));
         };
         let current = u32::try_from(row.try_get_by_index::<i64>(0)?).unwrap_or(u32::MAX);
         if current > batch.attempt {
-            return Err(TxError::Refused(StreamLogError::Fenced { run_id: batch.run_id.clone(), attempt: batch.attempt, current }));
+            return Err(TxError::Refused(StreamLogError::Fenced {
+                run_id: batch.run_id.clone(),
+                attempt: batch.attempt,
+                current,
+            }));
         }
         let mut there = Vec::new();
         for row in ask(tx, ROWS, [run.into(), whole(batch.before).into()]).await? {
@@ -169,17 +236,43 @@ fn append<'a>(tx: &'a DatabaseTransaction, batch: &'a LogBatch) -> BoxFuture<'a,
             let attempt = i64::from(first.attempt);
             let superseded = |part: &Part| part.attempt < first.attempt && part.last >= first.seq;
             if there.iter().any(superseded) {
-                script.add(REPLACE, [run.into(), whole(first.seq).into(), attempt.into()]);
+                script.add(
+                    REPLACE,
+                    [run.into(), whole(first.seq).into(), attempt.into()],
+                );
                 there.retain(|part| !superseded(part));
             }
             let (last, first) = (whole(last.seq).into(), whole(first.seq).into());
             let frames = frames::encode(events).into();
-            script.add(APPEND, [run.into(), last, first, attempt.into(), None::<String>.into(), frames]);
+            script.add(
+                APPEND,
+                [
+                    run.into(),
+                    last,
+                    first,
+                    attempt.into(),
+                    None::<String>.into(),
+                    frames,
+                ],
+            );
         }
-        if let Some(kind) = batch.end.filter(|_| there.iter().all(|part| part.end.is_none())) {
+        if let Some(kind) = batch
+            .end
+            .filter(|_| there.iter().all(|part| part.end.is_none()))
+        {
             let (last, first) = (whole(batch.tail()), whole(batch.tail() + 1));
             let (attempt, ended) = (i64::from(batch.attempt).into(), word_of(kind).into());
-            script.add(APPEND, [run.into(), last.into(), first.into(), attempt, ended, Vec::<u8>::new().into()]);
+            script.add(
+                APPEND,
+                [
+                    run.into(),
+                    last.into(),
+                    first.into(),
+                    attempt,
+                    ended,
+                    Vec::<u8>::new().into(),
+                ],
+            );
         }
         script.run(tx).await?;
         Ok(())
@@ -188,9 +281,19 @@ fn append<'a>(tx: &'a DatabaseTransaction, batch: &'a LogBatch) -> BoxFuture<'a,
 
 /// The events of a batch that are not there, cut where some are, and where the attempt changes.
 fn missing<'a>(batch: &'a LogBatch, there: &[Part]) -> Vec<&'a [StreamEvent]> {
-    let is_there = |id: EventId| there.iter().any(|part| part.attempt >= id.attempt && (part.first..=part.last).contains(&id.seq));
-    let alike = |one: &StreamEvent, next: &StreamEvent| one.id.attempt == next.id.attempt && is_there(one.id) == is_there(next.id);
-    batch.events.chunk_by(alike).filter(|events| !is_there(events[0].id)).collect()
+    let is_there = |id: EventId| {
+        there
+            .iter()
+            .any(|part| part.attempt >= id.attempt && (part.first..=part.last).contains(&id.seq))
+    };
+    let alike = |one: &StreamEvent, next: &StreamEvent| {
+        one.id.attempt == next.id.attempt && is_there(one.id) == is_there(next.id)
+    };
+    batch
+        .events
+        .chunk_by(alike)
+        .filter(|events| !is_there(events[0].id))
+        .collect()
 }
 
 async fn forget(tx: &DatabaseTransaction, run: &RunId) -> Result<(), TxError<StoreError>> {

@@ -16,11 +16,16 @@ use crate::error::read;
 const PER_SELECT: usize = 1_000;
 
 /// States and last ends of these threads.
-pub(super) async fn contents(db: &DatabaseConnection, threads: &[ThreadId]) -> Result<HashMap<ThreadId, ThreadContent>, StoreError> {
+pub(super) async fn contents(
+    db: &DatabaseConnection,
+    threads: &[ThreadId],
+) -> Result<HashMap<ThreadId, ThreadContent>, StoreError> {
     let mut found: HashMap<ThreadId, ThreadContent> = HashMap::new();
     for some in threads.chunks(PER_SELECT) {
         for (thread, state) in newest_states(db, some).await.map_err(failed)? {
-            let Ok(thread) = ThreadId::parse(thread) else { continue };
+            let Ok(thread) = ThreadId::parse(thread) else {
+                continue;
+            };
             let content = found.entry(thread).or_default();
             match state {
                 Ok(state) => content.state = Some(state),
@@ -43,7 +48,10 @@ fn failed(error: CheckpointError) -> StoreError {
 }
 
 /// One look into the runs' index per thread.
-async fn last_ends(db: &DatabaseConnection, threads: &[ThreadId]) -> Result<Vec<(ThreadId, LastEnd)>, StoreError> {
+async fn last_ends(
+    db: &DatabaseConnection,
+    threads: &[ThreadId],
+) -> Result<Vec<(ThreadId, LastEnd)>, StoreError> {
     let places: Vec<String> = (1..=threads.len()).map(|n| format!("${n}")).collect();
     let sql = format!(
         "SELECT r.thread_id, r.status, r.error, r.error_name, r.stop_reason \
@@ -53,15 +61,36 @@ async fn last_ends(db: &DatabaseConnection, threads: &[ThreadId]) -> Result<Vec<
          WHERE t.thread_id IN ({})",
         places.join(", ")
     );
-    let values = threads.iter().map(|thread| sea_orm::Value::from(thread.as_str()));
-    let rows = read(db.query_all_raw(Statement::from_sql_and_values(db.get_database_backend(), sql, values)).await)?;
+    let values = threads
+        .iter()
+        .map(|thread| sea_orm::Value::from(thread.as_str()));
+    let rows = read(
+        db.query_all_raw(Statement::from_sql_and_values(
+            db.get_database_backend(),
+            sql,
+            values,
+        ))
+        .await,
+    )?;
     let mut ends = Vec::with_capacity(rows.len());
     for row in rows {
-        let (thread, status): (String, String) = read(row.try_get("", "thread_id").and_then(|id| Ok((id, row.try_get("", "status")?))))?;
+        let (thread, status): (String, String) = read(
+            row.try_get("", "thread_id")
+                .and_then(|id| Ok((id, row.try_get("", "status")?))),
+        )?;
         let text = |column: &str| read(row.try_get::<Option<String>>("", column));
-        let (error, error_name, stop_reason) = (text("error")?, text("error_name")?, text("stop_reason")?);
+        let (error, error_name, stop_reason) =
+            (text("error")?, text("error_name")?, text("stop_reason")?);
         if let (Ok(thread), Some(status)) = (ThreadId::parse(thread), RunStatus::parse(&status)) {
-            ends.push((thread, LastEnd { status, error, error_name, stop_reason }));
+            ends.push((
+                thread,
+                LastEnd {
+                    status,
+                    error,
+                    error_name,
+                    stop_reason,
+                },
+            ));
         }
     }
     Ok(ends)

@@ -11,7 +11,10 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use deerflow_domain::threads::{Created, Deleted, NewThread, Swept, ThreadContent, ThreadPatch, ThreadRecord, ThreadSearch, ThreadStore};
+use deerflow_domain::threads::{
+    Created, Deleted, NewThread, Swept, ThreadContent, ThreadPatch, ThreadRecord, ThreadSearch,
+    ThreadStore,
+};
 use harness::ids::ThreadId;
 use harness::runtime::actor_context::Owner;
 use harness::runtime::runs::store::{RunEventStore, StoreError};
@@ -49,19 +52,34 @@ impl SqlThreadStore {
 #[async_trait]
 impl ThreadStore for SqlThreadStore {
     async fn create(&self, thread: NewThread) -> Result<Created, StoreError> {
-        match self.db.writes().create(thread, |tx, thread| Box::pin(write::create(tx, thread))).await {
+        match self
+            .db
+            .writes()
+            .create(thread, |tx, thread| Box::pin(write::create(tx, thread)))
+            .await
+        {
             Ok(found) => Ok(found),
             Err(write::NotMade::Found(found)) => Ok(*found),
             Err(write::NotMade::Failed(error)) => Err(error),
         }
     }
 
-    async fn get(&self, thread: &ThreadId, owner: &Owner) -> Result<Option<ThreadRecord>, StoreError> {
-        let found = search::owned(thread::Entity::find_by_id(thread.as_str()), owner)?.one(self.db.reads()).await;
+    async fn get(
+        &self,
+        thread: &ThreadId,
+        owner: &Owner,
+    ) -> Result<Option<ThreadRecord>, StoreError> {
+        let found = search::owned(thread::Entity::find_by_id(thread.as_str()), owner)?
+            .one(self.db.reads())
+            .await;
         read(found.and_then(|row| row.map(row::record).transpose()))
     }
 
-    async fn search(&self, search: &ThreadSearch, owner: &Owner) -> Result<Vec<ThreadRecord>, StoreError> {
+    async fn search(
+        &self,
+        search: &ThreadSearch,
+        owner: &Owner,
+    ) -> Result<Vec<ThreadRecord>, StoreError> {
         search::search(self.db.reads(), search, owner).await
     }
 
@@ -69,7 +87,10 @@ impl ThreadStore for SqlThreadStore {
         search::count(self.db.reads(), search, owner).await
     }
 
-    async fn contents(&self, threads: &[ThreadId]) -> Result<HashMap<ThreadId, ThreadContent>, StoreError> {
+    async fn contents(
+        &self,
+        threads: &[ThreadId],
+    ) -> Result<HashMap<ThreadId, ThreadContent>, StoreError> {
         contents::contents(self.db.reads(), threads).await
     }
 
@@ -80,13 +101,27 @@ impl ThreadStore for SqlThreadStore {
         owner: &Owner,
         at: DateTime<Utc>,
     ) -> Result<Option<ThreadRecord>, StoreError> {
-        let work = write::Patch { thread: thread.clone(), user: owner.resolve()?, patch, at };
-        self.db.writes().create(work, |tx, work| Box::pin(write::patch(tx, work))).await
+        let work = write::Patch {
+            thread: thread.clone(),
+            user: owner.resolve()?,
+            patch,
+            at,
+        };
+        self.db
+            .writes()
+            .create(work, |tx, work| Box::pin(write::patch(tx, work)))
+            .await
     }
 
     async fn delete(&self, thread: &ThreadId, owner: &Owner) -> Result<Deleted, StoreError> {
         let work = (thread.clone(), owner.resolve()?);
-        let deleted = self.db.writes().release(work, |tx, (thread, user)| Box::pin(write::delete(tx, thread, user.as_deref()))).await?;
+        let deleted = self
+            .db
+            .writes()
+            .release(work, |tx, (thread, user)| {
+                Box::pin(write::delete(tx, thread, user.as_deref()))
+            })
+            .await?;
         if let (Deleted::Done, Some(journal)) = (deleted, &self.journal) {
             journal.delete_thread(thread).await?;
         }
@@ -95,11 +130,22 @@ impl ThreadStore for SqlThreadStore {
 
     async fn forget_past(&self, thread: &ThreadId, owner: &Owner) -> Result<Deleted, StoreError> {
         let work = (thread.clone(), owner.resolve()?);
-        self.db.writes().release(work, |tx, (thread, user)| Box::pin(write::forget(tx, thread, user.as_deref()))).await
+        self.db
+            .writes()
+            .release(work, |tx, (thread, user)| {
+                Box::pin(write::forget(tx, thread, user.as_deref()))
+            })
+            .await
     }
 
     async fn sweep(&self, at: DateTime<Utc>, most: usize) -> Result<Swept, StoreError> {
-        let swept = self.db.writes().release((at, most), |tx, (at, most)| Box::pin(write::sweep(tx, *at, *most))).await?;
+        let swept = self
+            .db
+            .writes()
+            .release((at, most), |tx, (at, most)| {
+                Box::pin(write::sweep(tx, *at, *most))
+            })
+            .await?;
         if let Some(journal) = &self.journal {
             for thread in &swept.gone {
                 // The rows are gone, so no later sweep would find these: the log has to.

@@ -43,11 +43,18 @@ pub(super) fn is_pinned(metadata: &Map<String, Value>) -> bool {
 
 /// Reads a row; an unreadable one is an error that names the thread.
 pub(super) fn record(row: thread::Model) -> Result<ThreadRecord, DbErr> {
-    let then = if row.keep_latest { Expiry::KeepLatest } else { Expiry::Delete };
-    let damaged = |reason: String| DbErr::Type(format!("thread {} is damaged: {reason}", row.thread_id));
+    let then = if row.keep_latest {
+        Expiry::KeepLatest
+    } else {
+        Expiry::Delete
+    };
+    let damaged =
+        |reason: String| DbErr::Type(format!("thread {} is damaged: {reason}", row.thread_id));
     Ok(ThreadRecord {
-        thread_id: ThreadId::parse(row.thread_id.as_str()).map_err(|error| damaged(error.to_string()))?,
-        status: ThreadStatus::parse(&row.status).ok_or_else(|| damaged(format!("unknown status {:?}", row.status)))?,
+        thread_id: ThreadId::parse(row.thread_id.as_str())
+            .map_err(|error| damaged(error.to_string()))?,
+        status: ThreadStatus::parse(&row.status)
+            .ok_or_else(|| damaged(format!("unknown status {:?}", row.status)))?,
         metadata: from_json(&row.metadata_json).map_err(damaged)?,
         user_id: row.user_id,
         assistant: row.assistant_id,
@@ -56,13 +63,20 @@ pub(super) fn record(row: thread::Model) -> Result<ThreadRecord, DbErr> {
         created_at: moment(row.created_at),
         updated_at: moment(row.updated_at),
         state_updated_at: moment(row.state_updated_at.max(row.created_at)),
-        ttl: row.ttl_micros.map(|micros| ThreadTtl { after: TimeDelta::microseconds(micros), then }),
+        ttl: row.ttl_micros.map(|micros| ThreadTtl {
+            after: TimeDelta::microseconds(micros),
+            then,
+        }),
     })
 }
 
 /// Reads rows for a list, in which one unreadable row must not hide the others.
 pub(super) fn records(rows: Vec<thread::Model>) -> Vec<ThreadRecord> {
     rows.into_iter()
-        .filter_map(|row| record(row).inspect_err(|error| tracing::error!(%error, "a thread is left out of a list")).ok())
+        .filter_map(|row| {
+            record(row)
+                .inspect_err(|error| tracing::error!(%error, "a thread is left out of a list"))
+                .ok()
+        })
         .collect()
 }

@@ -11,8 +11,8 @@ use harness::runtime::actor_context::Owner;
 use harness::runtime::runs::store::StoreError;
 use sea_orm::sea_query::{Expr, ExprTrait as _, Func};
 use sea_orm::{
-    ColumnTrait, Condition, DatabaseConnection, DbBackend, EntityTrait, Order, PaginatorTrait, QueryFilter, QueryOrder, QuerySelect,
-    QueryTrait, Select, Value,
+    ColumnTrait, Condition, DatabaseConnection, DbBackend, EntityTrait, Order, PaginatorTrait,
+    QueryFilter, QueryOrder, QuerySelect, QueryTrait, Select, Value,
 };
 use serde_json::Map;
 
@@ -32,7 +32,10 @@ const NEAR: usize = 1_000;
 const PAGE: usize = 500;
 
 /// The owner's threads.
-pub(super) fn owned(select: Select<thread::Entity>, owner: &Owner) -> Result<Select<thread::Entity>, StoreError> {
+pub(super) fn owned(
+    select: Select<thread::Entity>,
+    owner: &Owner,
+) -> Result<Select<thread::Entity>, StoreError> {
     Ok(match owner.resolve()? {
         Some(user) => select.filter(thread::Column::UserId.eq(user)),
         None => select,
@@ -40,12 +43,22 @@ pub(super) fn owned(select: Select<thread::Entity>, owner: &Owner) -> Result<Sel
 }
 
 /// A page of what matches.
-pub(super) async fn search(db: &DatabaseConnection, search: &ThreadSearch, owner: &Owner) -> Result<Vec<ThreadRecord>, StoreError> {
+pub(super) async fn search(
+    db: &DatabaseConnection,
+    search: &ThreadSearch,
+    owner: &Owner,
+) -> Result<Vec<ThreadRecord>, StoreError> {
     let filters = Filters::of(search, owner, db)?;
     let few = filters.few(db).await?;
     let matching = filters.matching(few.as_deref());
     if !decided_by_index(search) {
-        let found = looked_into(db, search, ordered(matching, search), search.offset + search.limit).await?;
+        let found = looked_into(
+            db,
+            search,
+            ordered(matching, search),
+            search.offset + search.limit,
+        )
+        .await?;
         return Ok(found.into_iter().skip(search.offset).collect());
     }
     if few.is_none() && filters.may_be_near() {
@@ -63,12 +76,22 @@ fn page(matching: Select<thread::Entity>, search: &ThreadSearch) -> Select<threa
     if search.offset == 0 {
         return page;
     }
-    let ids = page.offset(search.offset as u64).select_only().column(thread::Column::ThreadId);
-    ordered(thread::Entity::find().filter(thread::Column::ThreadId.in_subquery(ids.into_query())), search)
+    let ids = page
+        .offset(search.offset as u64)
+        .select_only()
+        .column(thread::Column::ThreadId);
+    ordered(
+        thread::Entity::find().filter(thread::Column::ThreadId.in_subquery(ids.into_query())),
+        search,
+    )
 }
 
 /// How many match.
-pub(super) async fn count(db: &DatabaseConnection, search: &ThreadSearch, owner: &Owner) -> Result<u64, StoreError> {
+pub(super) async fn count(
+    db: &DatabaseConnection,
+    search: &ThreadSearch,
+    owner: &Owner,
+) -> Result<u64, StoreError> {
     let filters = Filters::of(search, owner, db)?;
     if !decided_by_index(search) {
         let matching = ordered(filters.matching(filters.few(db).await?.as_deref()), search);
@@ -76,7 +99,12 @@ pub(super) async fn count(db: &DatabaseConnection, search: &ThreadSearch, owner:
     }
     match filters.only_fact() {
         Some(fact) => read(fact.count(db).await),
-        None => read(filters.matching(filters.few(db).await?.as_deref()).count(db).await),
+        None => read(
+            filters
+                .matching(filters.few(db).await?.as_deref())
+                .count(db)
+                .await,
+        ),
     }
 }
 
@@ -92,16 +120,40 @@ async fn looked_into(
     candidates: Select<thread::Entity>,
     most: usize,
 ) -> Result<Vec<ThreadRecord>, StoreError> {
-    let ids: Vec<String> = read(candidates.select_only().column(thread::Column::ThreadId).into_tuple().all(db).await)?;
+    let ids: Vec<String> = read(
+        candidates
+            .select_only()
+            .column(thread::Column::ThreadId)
+            .into_tuple()
+            .all(db)
+            .await,
+    )?;
     let mut found = Vec::new();
     for some in ids.chunks(PAGE) {
-        let rows = thread::Entity::find().filter(thread::Column::ThreadId.is_in(some)).all(db).await;
-        let mut by_id: HashMap<String, ThreadRecord> =
-            read(rows).map(records)?.into_iter().map(|record| (record.thread_id.to_string(), record)).collect();
-        let values = if search.values.is_empty() { HashMap::new() } else { newest_channels(db, some).await? };
-        let has_values = |id: &str| search.values.is_empty() || values.get(id).is_some_and(|held| contains(held, &search.values));
+        let rows = thread::Entity::find()
+            .filter(thread::Column::ThreadId.is_in(some))
+            .all(db)
+            .await;
+        let mut by_id: HashMap<String, ThreadRecord> = read(rows)
+            .map(records)?
+            .into_iter()
+            .map(|record| (record.thread_id.to_string(), record))
+            .collect();
+        let values = if search.values.is_empty() {
+            HashMap::new()
+        } else {
+            newest_channels(db, some).await?
+        };
+        let has_values = |id: &str| {
+            search.values.is_empty()
+                || values
+                    .get(id)
+                    .is_some_and(|held| contains(held, &search.values))
+        };
         for id in some {
-            let Some(record) = by_id.remove(id) else { continue };
+            let Some(record) = by_id.remove(id) else {
+                continue;
+            };
             if has_values(id) && contains(&record.metadata, &search.metadata) {
                 found.push(record);
             }
@@ -134,26 +186,58 @@ struct Filters<'a> {
 }
 
 impl<'a> Filters<'a> {
-    fn of(search: &'a ThreadSearch, owner: &Owner, db: &DatabaseConnection) -> Result<Self, StoreError> {
+    fn of(
+        search: &'a ThreadSearch,
+        owner: &Owner,
+        db: &DatabaseConnection,
+    ) -> Result<Self, StoreError> {
         let fact = |fact: Fact| {
             let (path, value) = stored(fact);
             Indexed::Fact(path, value)
         };
-        let mut indexed: Vec<Indexed> = facts(&search.metadata, usize::MAX).into_iter().map(fact).collect();
+        let mut indexed: Vec<Indexed> = facts(&search.metadata, usize::MAX)
+            .into_iter()
+            .map(fact)
+            .collect();
         if let Some(graph) = &search.graph {
-            let said = facts(&Map::from_iter([("graph_id".to_owned(), graph.as_str().into())]), usize::MAX).into_iter().map(fact);
-            indexed.push(Indexed::Any(said.chain([Indexed::Column(thread::Column::AssistantId, plain(graph))]).collect()));
+            let said = facts(
+                &Map::from_iter([("graph_id".to_owned(), graph.as_str().into())]),
+                usize::MAX,
+            )
+            .into_iter()
+            .map(fact);
+            indexed.push(Indexed::Any(
+                said.chain([Indexed::Column(thread::Column::AssistantId, plain(graph))])
+                    .collect(),
+            ));
         }
         if let Some(assistant) = &search.assistant {
-            let by_graph = assistant.graph.as_deref().map(|graph| Indexed::GraphItself(plain(graph)));
+            let by_graph = assistant
+                .graph
+                .as_deref()
+                .map(|graph| Indexed::GraphItself(plain(graph)));
             let by_id = Indexed::Column(thread::Column::RunAssistantId, plain(&assistant.id));
-            indexed.push(Indexed::Any(std::iter::once(by_id).chain(by_graph).collect()));
+            indexed.push(Indexed::Any(
+                std::iter::once(by_id).chain(by_graph).collect(),
+            ));
         }
-        if let Some(title) = search.values.get("title").and_then(serde_json::Value::as_str) {
+        if let Some(title) = search
+            .values
+            .get("title")
+            .and_then(serde_json::Value::as_str)
+        {
             // The title of a state is its row's too, so few states are read; whether it is still there is looked at afterwards.
-            indexed.push(Indexed::Column(thread::Column::DisplayName, short_title(title)));
+            indexed.push(Indexed::Column(
+                thread::Column::DisplayName,
+                short_title(title),
+            ));
         }
-        Ok(Self { search, user: owner.resolve()?, backend: db.get_database_backend(), indexed })
+        Ok(Self {
+            search,
+            user: owner.resolve()?,
+            backend: db.get_database_backend(),
+            indexed,
+        })
     }
 
     /// The rows that pass, without order and limits; they are among `few`, if that is known.
@@ -166,9 +250,10 @@ impl<'a> Filters<'a> {
         };
         select = match (ids, &self.user) {
             // Not by the bare column: an index by user would be taken for the better way, and there all of the user's threads are.
-            (Some(ids), Some(user)) => select
-                .filter(thread::Column::ThreadId.is_in(ids))
-                .filter(Func::coalesce([Expr::col(thread::Column::UserId), Expr::val("")]).eq(user.as_str())),
+            (Some(ids), Some(user)) => select.filter(thread::Column::ThreadId.is_in(ids)).filter(
+                Func::coalesce([Expr::col(thread::Column::UserId), Expr::val("")])
+                    .eq(user.as_str()),
+            ),
             (Some(ids), None) => select.filter(thread::Column::ThreadId.is_in(ids)),
             (None, Some(user)) => select.filter(thread::Column::UserId.eq(user.as_str())),
             (None, None) => select,
@@ -176,23 +261,37 @@ impl<'a> Filters<'a> {
         if let Some(status) = self.search.status {
             select = select.filter(thread::Column::Status.eq(status.as_str()));
         }
-        self.indexed.iter().fold(select, |select, filter| select.filter(self.passes(filter)))
+        self.indexed
+            .iter()
+            .fold(select, |select, filter| select.filter(self.passes(filter)))
     }
 
     /// Whether a first page of a filter that lets many through is worth a look at the first threads of the order. SQLite walks the
     /// order by itself; Postgres prefers to collect and sort all that pass.
     fn may_be_near(&self) -> bool {
-        let Self { search, backend, indexed, .. } = self;
-        *backend == DbBackend::Postgres && !indexed.is_empty() && search.ids.is_empty() && search.offset + search.limit <= NEAR / 10
+        let Self {
+            search,
+            backend,
+            indexed,
+            ..
+        } = self;
+        *backend == DbBackend::Postgres
+            && !indexed.is_empty()
+            && search.ids.is_empty()
+            && search.offset + search.limit <= NEAR / 10
     }
 
     /// The rows that pass among the first threads of the order. These stand in the table's place, so that the order is walked once
     /// and no further than until the page is full.
     fn near(&self) -> Select<thread::Entity> {
-        let all = thread::Entity::find().apply_if(self.user.as_deref(), |all, user| all.filter(thread::Column::UserId.eq(user)));
+        let all = thread::Entity::find().apply_if(self.user.as_deref(), |all, user| {
+            all.filter(thread::Column::UserId.eq(user))
+        });
         let first = ordered(all, self.search).limit(NEAR as u64).into_query();
         let mut near = self.matching(None);
-        QueryTrait::query(&mut near).from_clear().from_subquery(first, thread::Entity);
+        QueryTrait::query(&mut near)
+            .from_clear()
+            .from_subquery(first, thread::Entity);
         near
     }
 
@@ -201,7 +300,9 @@ impl<'a> Filters<'a> {
             DbBackend::Postgres => {
                 "EXISTS (SELECT 1 FROM thread_facts f WHERE f.thread_id = threads_meta.thread_id AND f.path = $1 AND f.value = $2)"
             }
-            _ => "EXISTS (SELECT 1 FROM thread_facts f WHERE f.thread_id = threads_meta.thread_id AND f.path = ? AND f.value = ?)",
+            _ => {
+                "EXISTS (SELECT 1 FROM thread_facts f WHERE f.thread_id = threads_meta.thread_id AND f.path = ? AND f.value = ?)"
+            }
         };
         match filter {
             Indexed::Fact(path, value) => {
@@ -209,10 +310,12 @@ impl<'a> Filters<'a> {
                 Condition::all().add(Expr::cust_with_values(exists, values))
             }
             Indexed::Column(column, value) => Condition::all().add(column.eq(value.as_str())),
-            Indexed::GraphItself(graph) => {
-                Condition::all().add(thread::Column::AssistantId.eq(graph.as_str())).add(thread::Column::RunAssistantId.is_null())
-            }
-            Indexed::Any(filters) => filters.iter().fold(Condition::any(), |any, filter| any.add(self.passes(filter))),
+            Indexed::GraphItself(graph) => Condition::all()
+                .add(thread::Column::AssistantId.eq(graph.as_str()))
+                .add(thread::Column::RunAssistantId.is_null()),
+            Indexed::Any(filters) => filters
+                .iter()
+                .fold(Condition::any(), |any, filter| any.add(self.passes(filter))),
         }
     }
 
@@ -224,11 +327,19 @@ impl<'a> Filters<'a> {
         }
         for filter in &self.indexed {
             let mut through = Vec::new();
-            let parts = if let Indexed::Any(filters) = filter { filters.iter().collect() } else { vec![filter] };
+            let parts = if let Indexed::Any(filters) = filter {
+                filters.iter().collect()
+            } else {
+                vec![filter]
+            };
             for part in parts {
                 through.extend(self.through(part, db).await?);
             }
-            if through.len() <= FEW && fewest.as_ref().is_none_or(|fewest| through.len() < fewest.len()) {
+            if through.len() <= FEW
+                && fewest
+                    .as_ref()
+                    .is_none_or(|fewest| through.len() < fewest.len())
+            {
                 let enough = through.len() <= VERY_FEW;
                 fewest = Some(through);
                 if enough {
@@ -240,16 +351,28 @@ impl<'a> Filters<'a> {
     }
 
     /// The threads that a filter lets through, up to one more than few.
-    async fn through(&self, filter: &Indexed, db: &DatabaseConnection) -> Result<Vec<String>, StoreError> {
+    async fn through(
+        &self,
+        filter: &Indexed,
+        db: &DatabaseConnection,
+    ) -> Result<Vec<String>, StoreError> {
         let most = FEW as u64 + 1;
         let ids = match filter {
             Indexed::Fact(path, value) => {
-                let select = self.of_fact(path, value).select_only().column(thread_fact::Column::ThreadId);
+                let select = self
+                    .of_fact(path, value)
+                    .select_only()
+                    .column(thread_fact::Column::ThreadId);
                 select.limit(most).into_tuple().all(db).await
             }
             Indexed::Column(..) | Indexed::GraphItself(_) => {
-                let select = thread::Entity::find().select_only().column(thread::Column::ThreadId).filter(self.passes(filter));
-                let select = select.apply_if(self.user.as_deref(), |select, user| select.filter(thread::Column::UserId.eq(user)));
+                let select = thread::Entity::find()
+                    .select_only()
+                    .column(thread::Column::ThreadId)
+                    .filter(self.passes(filter));
+                let select = select.apply_if(self.user.as_deref(), |select, user| {
+                    select.filter(thread::Column::UserId.eq(user))
+                });
                 select.limit(most).into_tuple().all(db).await
             }
             Indexed::Any(_) => Ok(Vec::new()),
@@ -258,26 +381,47 @@ impl<'a> Filters<'a> {
     }
 
     fn of_fact(&self, path: &str, value: &str) -> Select<thread_fact::Entity> {
-        let select = thread_fact::Entity::find().filter(thread_fact::Column::Path.eq(path)).filter(thread_fact::Column::Value.eq(value));
-        select.apply_if(self.user.as_deref(), |select, user| select.filter(thread_fact::Column::UserId.eq(user)))
+        let select = thread_fact::Entity::find()
+            .filter(thread_fact::Column::Path.eq(path))
+            .filter(thread_fact::Column::Value.eq(value));
+        select.apply_if(self.user.as_deref(), |select, user| {
+            select.filter(thread_fact::Column::UserId.eq(user))
+        })
     }
 
     /// The facts to count, if one fact is all that is asked.
     fn only_fact(&self) -> Option<Select<thread_fact::Entity>> {
         match self.indexed.as_slice() {
-            [Indexed::Fact(path, value)] if self.search.ids.is_empty() && self.search.status.is_none() => Some(self.of_fact(path, value)),
+            [Indexed::Fact(path, value)]
+                if self.search.ids.is_empty() && self.search.status.is_none() =>
+            {
+                Some(self.of_fact(path, value))
+            }
             _ => None,
         }
     }
 }
 
 /// Pinned ones first if asked, then the wanted column, then the id, greatest first.
-pub(super) fn ordered(mut select: Select<thread::Entity>, search: &ThreadSearch) -> Select<thread::Entity> {
+pub(super) fn ordered(
+    mut select: Select<thread::Entity>,
+    search: &ThreadSearch,
+) -> Select<thread::Entity> {
     if search.pinned_first {
         select = select.order_by_desc(thread::Column::Pinned);
     }
-    let order = || if search.ascending { Order::Asc } else { Order::Desc };
-    let by = |select: Select<thread::Entity>, column| select.order_by(column, order()).order_by_desc(thread::Column::ThreadId);
+    let order = || {
+        if search.ascending {
+            Order::Asc
+        } else {
+            Order::Desc
+        }
+    };
+    let by = |select: Select<thread::Entity>, column| {
+        select
+            .order_by(column, order())
+            .order_by_desc(thread::Column::ThreadId)
+    };
     match search.sort_by {
         ThreadSort::ThreadId => select.order_by(thread::Column::ThreadId, order()),
         ThreadSort::UpdatedAt => by(select, thread::Column::UpdatedAt),
@@ -293,9 +437,16 @@ pub(super) fn ordered(mut select: Select<thread::Entity>, search: &ThreadSearch)
 
 /// The page's query, to look at how a database answers it.
 #[cfg(test)]
-async fn statement(db: &DatabaseConnection, search: &ThreadSearch, owner: &Owner) -> Result<sea_orm::Statement, StoreError> {
+async fn statement(
+    db: &DatabaseConnection,
+    search: &ThreadSearch,
+    owner: &Owner,
+) -> Result<sea_orm::Statement, StoreError> {
     let filters = Filters::of(search, owner, db)?;
-    Ok(page(filters.matching(filters.few(db).await?.as_deref()), search).build(db.get_database_backend()))
+    Ok(
+        page(filters.matching(filters.few(db).await?.as_deref()), search)
+            .build(db.get_database_backend()),
+    )
 }
 
 #[cfg(test)]

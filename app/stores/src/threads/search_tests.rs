@@ -17,21 +17,41 @@ fn ann() -> Owner {
 
 /// How SQLite answers a search.
 async fn plan(db: &Database, search: ThreadSearch) -> String {
-    let asked = statement(db.reads(), &ThreadSearch { limit: 10, ..search }, &ann()).await.unwrap();
-    let explain = Statement { sql: format!("EXPLAIN QUERY PLAN {}", asked.sql), ..asked };
+    let asked = statement(
+        db.reads(),
+        &ThreadSearch {
+            limit: 10,
+            ..search
+        },
+        &ann(),
+    )
+    .await
+    .unwrap();
+    let explain = Statement {
+        sql: format!("EXPLAIN QUERY PLAN {}", asked.sql),
+        ..asked
+    };
     let rows = db.reads().query_all_raw(explain).await.unwrap();
-    let lines: Vec<String> = rows.iter().map(|row| row.try_get("", "detail").unwrap()).collect();
+    let lines: Vec<String> = rows
+        .iter()
+        .map(|row| row.try_get("", "detail").unwrap())
+        .collect();
     lines.join("; ")
 }
 
 fn metadata(entries: serde_json::Value) -> ThreadSearch {
-    ThreadSearch { metadata: entries.as_object().cloned().unwrap(), ..ThreadSearch::default() }
+    ThreadSearch {
+        metadata: entries.as_object().cloned().unwrap(),
+        ..ThreadSearch::default()
+    }
 }
 
 #[tokio::test]
 async fn every_order_walks_an_index_and_never_sorts_all_threads() {
     let tasks = Tasks::new();
-    let db = Database::open(&DatabaseConfig::Memory, &tasks).await.unwrap();
+    let db = Database::open(&DatabaseConfig::Memory, &tasks)
+        .await
+        .unwrap();
     for (sort_by, index) in [
         (ThreadSort::UpdatedAt, "threads_meta_by_update"),
         (ThreadSort::StateUpdatedAt, "threads_meta_by_state_update"),
@@ -40,35 +60,91 @@ async fn every_order_walks_an_index_and_never_sorts_all_threads() {
         (ThreadSort::Status, "threads_meta_by_status"),
     ] {
         for ascending in [false, true] {
-            let plan = plan(&db, ThreadSearch { sort_by, ascending, ..ThreadSearch::default() }).await;
-            assert!(plan.contains(&format!("USING INDEX {index} (user_id=?)")), "{sort_by:?}: {plan}");
+            let plan = plan(
+                &db,
+                ThreadSearch {
+                    sort_by,
+                    ascending,
+                    ..ThreadSearch::default()
+                },
+            )
+            .await;
+            assert!(
+                plan.contains(&format!("USING INDEX {index} (user_id=?)")),
+                "{sort_by:?}: {plan}"
+            );
             // Threads of one moment may be sorted among themselves.
-            assert!(!plan.contains("USE TEMP B-TREE FOR ORDER BY"), "{sort_by:?}: {plan}");
+            assert!(
+                !plan.contains("USE TEMP B-TREE FOR ORDER BY"),
+                "{sort_by:?}: {plan}"
+            );
         }
     }
-    let by_status = plan(&db, ThreadSearch { status: Some(ThreadStatus::Busy), ..ThreadSearch::default() }).await;
-    assert!(by_status.contains("threads_meta_by_status (user_id=? AND status=?)") && !by_status.contains("TEMP"), "{by_status}");
-    let pinned = plan(&db, ThreadSearch { pinned_first: true, ..ThreadSearch::default() }).await;
-    assert!(pinned.contains("threads_meta_by_user (user_id=?)") && !pinned.contains("TEMP"), "{pinned}");
+    let by_status = plan(
+        &db,
+        ThreadSearch {
+            status: Some(ThreadStatus::Busy),
+            ..ThreadSearch::default()
+        },
+    )
+    .await;
+    assert!(
+        by_status.contains("threads_meta_by_status (user_id=? AND status=?)")
+            && !by_status.contains("TEMP"),
+        "{by_status}"
+    );
+    let pinned = plan(
+        &db,
+        ThreadSearch {
+            pinned_first: true,
+            ..ThreadSearch::default()
+        },
+    )
+    .await;
+    assert!(
+        pinned.contains("threads_meta_by_user (user_id=?)") && !pinned.contains("TEMP"),
+        "{pinned}"
+    );
 }
 
 #[tokio::test]
 async fn what_comes_before_a_page_is_skipped_in_the_index_alone() {
     let tasks = Tasks::new();
-    let db = Database::open(&DatabaseConfig::Memory, &tasks).await.unwrap();
-    for (sort_by, index) in [(ThreadSort::UpdatedAt, "threads_meta_by_update"), (ThreadSort::Status, "threads_meta_by_status")] {
-        let plan = plan(&db, ThreadSearch { sort_by, offset: 50_000, ..ThreadSearch::default() }).await;
-        assert!(plan.contains(&format!("USING COVERING INDEX {index} (user_id=?)")), "{sort_by:?}: {plan}");
+    let db = Database::open(&DatabaseConfig::Memory, &tasks)
+        .await
+        .unwrap();
+    for (sort_by, index) in [
+        (ThreadSort::UpdatedAt, "threads_meta_by_update"),
+        (ThreadSort::Status, "threads_meta_by_status"),
+    ] {
+        let plan = plan(
+            &db,
+            ThreadSearch {
+                sort_by,
+                offset: 50_000,
+                ..ThreadSearch::default()
+            },
+        )
+        .await;
+        assert!(
+            plan.contains(&format!("USING COVERING INDEX {index} (user_id=?)")),
+            "{sort_by:?}: {plan}"
+        );
     }
 }
 
 #[tokio::test]
 async fn rare_metadata_is_where_a_search_begins() {
     let tasks = Tasks::new();
-    let db = Database::open(&DatabaseConfig::Memory, &tasks).await.unwrap();
+    let db = Database::open(&DatabaseConfig::Memory, &tasks)
+        .await
+        .unwrap();
     let store = SqlThreadStore::new(db.clone());
     for n in 0..3_i64 {
-        let metadata = json!({ "mark": n, "of": { "all": true } }).as_object().cloned().unwrap();
+        let metadata = json!({ "mark": n, "of": { "all": true } })
+            .as_object()
+            .cloned()
+            .unwrap();
         let at = chrono::DateTime::from_timestamp_micros(n).unwrap();
         let thread_id = ThreadId::parse(format!("t{n}")).unwrap();
         let new = NewThread {
@@ -85,28 +161,58 @@ async fn rare_metadata_is_where_a_search_begins() {
     }
     for wanted in [json!({ "mark": 1 }), json!({ "of": { "all": true } })] {
         let plan = plan(&db, metadata(wanted.clone())).await;
-        assert!(plan.contains("threads_meta_1 (thread_id=?)"), "{wanted}: {plan}");
+        assert!(
+            plan.contains("threads_meta_1 (thread_id=?)"),
+            "{wanted}: {plan}"
+        );
     }
 }
 
 #[tokio::test]
 async fn a_page_found_among_the_first_threads_of_an_order_is_the_page() {
     let tasks = Tasks::new();
-    let db = Database::open(&DatabaseConfig::Memory, &tasks).await.unwrap();
+    let db = Database::open(&DatabaseConfig::Memory, &tasks)
+        .await
+        .unwrap();
     let store = SqlThreadStore::new(db.clone());
     for n in 0..40_i64 {
         let metadata = json!({ "even": n % 2 == 0 }).as_object().cloned().unwrap();
         let at = chrono::DateTime::from_timestamp_micros(n % 7).unwrap();
         let thread_id = ThreadId::parse(format!("t{n}")).unwrap();
         let user_id = Some(if n % 5 == 0 { "bob" } else { "ann" }.to_owned());
-        let new = NewThread { thread_id, user_id, assistant: None, assistant_id: None, metadata, ttl: None, request: None, at };
+        let new = NewThread {
+            thread_id,
+            user_id,
+            assistant: None,
+            assistant_id: None,
+            metadata,
+            ttl: None,
+            request: None,
+            at,
+        };
         store.create(new).await.unwrap();
     }
-    for (sort_by, offset) in [(ThreadSort::UpdatedAt, 0), (ThreadSort::ThreadId, 3), (ThreadSort::Status, 9)] {
-        let search = ThreadSearch { sort_by, offset, limit: 5, ..metadata(json!({ "even": true })) };
+    for (sort_by, offset) in [
+        (ThreadSort::UpdatedAt, 0),
+        (ThreadSort::ThreadId, 3),
+        (ThreadSort::Status, 9),
+    ] {
+        let search = ThreadSearch {
+            sort_by,
+            offset,
+            limit: 5,
+            ..metadata(json!({ "even": true }))
+        };
         let filters = Filters::of(&search, &ann(), db.reads()).unwrap();
         let found = page(filters.near(), &search).all(db.reads()).await.unwrap();
-        assert_eq!(found, page(filters.matching(None), &search).all(db.reads()).await.unwrap(), "{sort_by:?}");
+        assert_eq!(
+            found,
+            page(filters.matching(None), &search)
+                .all(db.reads())
+                .await
+                .unwrap(),
+            "{sort_by:?}"
+        );
         assert_eq!(found.len(), 5, "{sort_by:?}");
     }
 }

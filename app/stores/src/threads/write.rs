@@ -7,8 +7,8 @@ use harness::runtime::runs::ThreadStatus;
 use harness::runtime::runs::store::{Made, StoreError};
 use sea_orm::sea_query::Expr;
 use sea_orm::{
-    ColumnTrait, ConnectionTrait, DatabaseTransaction, DbErr, EntityTrait, ExprTrait, PaginatorTrait, QueryFilter, QuerySelect, Statement,
-    Value,
+    ColumnTrait, ConnectionTrait, DatabaseTransaction, DbErr, EntityTrait, ExprTrait,
+    PaginatorTrait, QueryFilter, QuerySelect, Statement, Value,
 };
 use serde_json::Map;
 
@@ -45,12 +45,22 @@ impl FromFault for NotMade {
 }
 
 /// Makes the thread, or finds whose it is.
-pub(super) async fn create(tx: &DatabaseTransaction, new: &NewThread) -> Result<Created, TxError<NotMade>> {
+pub(super) async fn create(
+    tx: &DatabaseTransaction,
+    new: &NewThread,
+) -> Result<Created, TxError<NotMade>> {
     if let Some(key) = &new.request {
         let mut script = Script::new(tx);
-        take(&mut script, key, &Made::Thread(new.thread_id.clone()), new.at);
+        take(
+            &mut script,
+            key,
+            &Made::Thread(new.thread_id.clone()),
+            new.at,
+        );
         if !was_taken(&script.run(tx).await?) {
-            return Err(TxError::Refused(NotMade::Found(Box::new(Created::Known(known_of(tx, key).await?)))));
+            return Err(TxError::Refused(NotMade::Found(Box::new(Created::Known(
+                known_of(tx, key).await?,
+            )))));
         }
     }
     let row = new_row(new);
@@ -65,16 +75,29 @@ pub(super) async fn create(tx: &DatabaseTransaction, new: &NewThread) -> Result<
         row.run_assistant_id.clone().into(),
         row.keep_latest.into(),
     ];
-    let made = tx.execute_raw(Statement::from_sql_and_values(tx.get_database_backend(), MAKE_THREAD, values)).await?;
+    let made = tx
+        .execute_raw(Statement::from_sql_and_values(
+            tx.get_database_backend(),
+            MAKE_THREAD,
+            values,
+        ))
+        .await?;
     if made.rows_affected() == 1 {
         facts::write(tx, &row, &Map::new(), &new.metadata).await?;
         return Ok(Created::New(record(row)?));
     }
-    let found = match thread::Entity::find_by_id(new.thread_id.as_str()).one(tx).await? {
+    let found = match thread::Entity::find_by_id(new.thread_id.as_str())
+        .one(tx)
+        .await?
+    {
         Some(held) if held.user_id == new.user_id => Created::Existing(record(held)?),
         _ => Created::Taken,
     };
-    if new.request.is_some() { Err(TxError::Refused(NotMade::Found(Box::new(found)))) } else { Ok(found) }
+    if new.request.is_some() {
+        Err(TxError::Refused(NotMade::Found(Box::new(found))))
+    } else {
+        Ok(found)
+    }
 }
 
 /// A change and whose thread it means.
@@ -87,10 +110,15 @@ pub(super) struct Patch {
 }
 
 /// Merges the change into the row as it is now; the row is locked meanwhile.
-pub(super) async fn patch(tx: &DatabaseTransaction, work: &Patch) -> Result<Option<ThreadRecord>, TxError<StoreError>> {
-    let Some(mut row) = locked(tx, &work.thread, work.user.as_deref()).await? else { return Ok(None) };
-    let before: Map<String, serde_json::Value> =
-        from_json(&row.metadata_json).map_err(|reason| DbErr::Type(format!("thread {} is damaged: {reason}", row.thread_id)))?;
+pub(super) async fn patch(
+    tx: &DatabaseTransaction,
+    work: &Patch,
+) -> Result<Option<ThreadRecord>, TxError<StoreError>> {
+    let Some(mut row) = locked(tx, &work.thread, work.user.as_deref()).await? else {
+        return Ok(None);
+    };
+    let before: Map<String, serde_json::Value> = from_json(&row.metadata_json)
+        .map_err(|reason| DbErr::Type(format!("thread {} is damaged: {reason}", row.thread_id)))?;
     let mut metadata = before.clone();
     metadata.extend(work.patch.metadata.clone());
     facts::write(tx, &row, &before, &metadata).await?;
@@ -111,8 +139,14 @@ pub(super) async fn patch(tx: &DatabaseTransaction, work: &Patch) -> Result<Opti
     }
     thread::Entity::update_many()
         .col_expr(thread::Column::Pinned, Expr::value(row.pinned))
-        .col_expr(thread::Column::MetadataJson, Expr::value(row.metadata_json.as_str()))
-        .col_expr(thread::Column::DisplayName, Expr::value(row.display_name.clone()))
+        .col_expr(
+            thread::Column::MetadataJson,
+            Expr::value(row.metadata_json.as_str()),
+        )
+        .col_expr(
+            thread::Column::DisplayName,
+            Expr::value(row.display_name.clone()),
+        )
         .col_expr(thread::Column::Status, Expr::value(row.status.as_str()))
         .col_expr(thread::Column::UpdatedAt, Expr::value(row.updated_at))
         .col_expr(thread::Column::TtlMicros, Expr::value(row.ttl_micros))
@@ -128,8 +162,14 @@ const REMEMBER_DELETED: &str = "\
     ON CONFLICT (thread_id) DO UPDATE SET user_id = excluded.user_id";
 
 /// Removes the thread with everything of it, and remembers whose it was.
-pub(super) async fn delete(tx: &DatabaseTransaction, thread: &ThreadId, user: Option<&str>) -> Result<Deleted, TxError<StoreError>> {
-    let Some(row) = locked(tx, thread, user).await? else { return Ok(Deleted::NotFound) };
+pub(super) async fn delete(
+    tx: &DatabaseTransaction,
+    thread: &ThreadId,
+    user: Option<&str>,
+) -> Result<Deleted, TxError<StoreError>> {
+    let Some(row) = locked(tx, thread, user).await? else {
+        return Ok(Deleted::NotFound);
+    };
     if is_busy(tx, thread).await? {
         return Ok(Deleted::Busy);
     }
@@ -144,18 +184,33 @@ async fn is_busy(tx: &DatabaseTransaction, thread: &ThreadId) -> Result<bool, Db
 }
 
 /// Removes a row that is locked, with everything of its thread. Facts go with the row.
-async fn remove(tx: &DatabaseTransaction, thread: &ThreadId, row: thread::Model) -> Result<(), TxError<StoreError>> {
+async fn remove(
+    tx: &DatabaseTransaction,
+    thread: &ThreadId,
+    row: thread::Model,
+) -> Result<(), TxError<StoreError>> {
     delete_runs_of::<StoreError>(tx, thread).await?;
     delete_thread_checkpoints(tx, thread).await?;
     forget_news_of(tx, thread).await?;
-    thread::Entity::delete_by_id(thread.as_str()).exec(tx).await?;
+    thread::Entity::delete_by_id(thread.as_str())
+        .exec(tx)
+        .await?;
     let values: [Value; 2] = [thread.as_str().into(), row.user_id.into()];
-    tx.execute_raw(Statement::from_sql_and_values(tx.get_database_backend(), REMEMBER_DELETED, values)).await?;
+    tx.execute_raw(Statement::from_sql_and_values(
+        tx.get_database_backend(),
+        REMEMBER_DELETED,
+        values,
+    ))
+    .await?;
     Ok(())
 }
 
 /// Removes the past of a thread that is not busy.
-pub(super) async fn forget(tx: &DatabaseTransaction, thread: &ThreadId, user: Option<&str>) -> Result<Deleted, TxError<StoreError>> {
+pub(super) async fn forget(
+    tx: &DatabaseTransaction,
+    thread: &ThreadId,
+    user: Option<&str>,
+) -> Result<Deleted, TxError<StoreError>> {
     if locked(tx, thread, user).await?.is_none() {
         return Ok(Deleted::NotFound);
     }
@@ -168,17 +223,43 @@ pub(super) async fn forget(tx: &DatabaseTransaction, thread: &ThreadId, user: Op
 
 /// Removes threads whose time is over, or their past. Each is locked before its time is read again: a change may have come in
 /// between.
-pub(super) async fn sweep(tx: &DatabaseTransaction, at: DateTime<Utc>, most: usize) -> Result<Swept, TxError<StoreError>> {
+pub(super) async fn sweep(
+    tx: &DatabaseTransaction,
+    at: DateTime<Utc>,
+    most: usize,
+) -> Result<Swept, TxError<StoreError>> {
     let end = Expr::col(thread::Column::UpdatedAt).add(Expr::col(thread::Column::TtlMicros));
     // In the words of the index.
-    let untouched = || thread::Column::ForgotAt.is_null().or(Expr::col(thread::Column::ForgotAt).lte(Expr::col(thread::Column::UpdatedAt)));
-    let over = || thread::Column::TtlMicros.is_not_null().and(untouched()).and(end.clone().lte(micros(at)));
+    let untouched = || {
+        thread::Column::ForgotAt
+            .is_null()
+            .or(Expr::col(thread::Column::ForgotAt).lte(Expr::col(thread::Column::UpdatedAt)))
+    };
+    let over = || {
+        thread::Column::TtlMicros
+            .is_not_null()
+            .and(untouched())
+            .and(end.clone().lte(micros(at)))
+    };
     let rest = thread::Column::Status.ne(ThreadStatus::Busy.as_str());
-    let rows = thread::Entity::find().filter(over()).filter(rest).limit(most as u64).all(tx).await?;
+    let rows = thread::Entity::find()
+        .filter(over())
+        .filter(rest)
+        .limit(most as u64)
+        .all(tx)
+        .await?;
     let mut swept = Swept::default();
     for row in rows {
-        let Ok(thread) = record(row.clone()).inspect_err(|error| tracing::error!(%error, "a thread cannot be swept")) else { continue };
-        let still = thread::Entity::find_by_id(row.thread_id.as_str()).filter(over()).lock_exclusive().one(tx).await?;
+        let Ok(thread) = record(row.clone())
+            .inspect_err(|error| tracing::error!(%error, "a thread cannot be swept"))
+        else {
+            continue;
+        };
+        let still = thread::Entity::find_by_id(row.thread_id.as_str())
+            .filter(over())
+            .lock_exclusive()
+            .one(tx)
+            .await?;
         let Some(row) = still else { continue };
         if is_busy(tx, &thread.thread_id).await? {
             continue;
@@ -186,7 +267,8 @@ pub(super) async fn sweep(tx: &DatabaseTransaction, at: DateTime<Utc>, most: usi
         if row.keep_latest {
             forget_past(tx, &thread.thread_id).await?;
             let of_thread = thread::Column::ThreadId.eq(row.thread_id);
-            let forgot = thread::Entity::update_many().col_expr(thread::Column::ForgotAt, Expr::value(micros(at)));
+            let forgot = thread::Entity::update_many()
+                .col_expr(thread::Column::ForgotAt, Expr::value(micros(at)));
             forgot.filter(of_thread).exec(tx).await?;
             swept.forgot += 1;
         } else {
@@ -198,7 +280,11 @@ pub(super) async fn sweep(tx: &DatabaseTransaction, at: DateTime<Utc>, most: usi
 }
 
 /// The user's row, locked where the database has row locks. SQLite has one writer anyway.
-pub(crate) async fn locked(tx: &DatabaseTransaction, thread: &ThreadId, user: Option<&str>) -> Result<Option<thread::Model>, DbErr> {
+pub(crate) async fn locked(
+    tx: &DatabaseTransaction,
+    thread: &ThreadId,
+    user: Option<&str>,
+) -> Result<Option<thread::Model>, DbErr> {
     let mut select = thread::Entity::find_by_id(thread.as_str()).lock_exclusive();
     if let Some(user) = user {
         select = select.filter(thread::Column::UserId.eq(user));

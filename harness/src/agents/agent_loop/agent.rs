@@ -15,7 +15,9 @@ use super::nodes::LoopNodes;
 use crate::messages::Message;
 use crate::middlewares::MiddlewareStack;
 use crate::models::{ChatModel, CircuitBreaker, RetryPolicy, ToolSchema};
-use crate::runtime::agent::{Agent, AgentEvent, AgentGraph, AgentInput, AgentStream, InputFacts, RunContext};
+use crate::runtime::agent::{
+    Agent, AgentEvent, AgentGraph, AgentInput, AgentStream, InputFacts, RunContext,
+};
 use crate::runtime::runs::Visit;
 use crate::state::{StateUpdate, ThreadState};
 use crate::tools::ToolRegistry;
@@ -95,13 +97,26 @@ impl LoopAgent {
             ("thinking_enabled", json!(parts.settings.thinking)),
             ("reasoning_effort", json!(parts.settings.reasoning_effort)),
         ];
-        let facts = facts.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
-        Self(Arc::new(Assembly { facts, schemas: parts.tools.schemas(), nodes: Arc::new(LoopNodes::of(&parts.stack)), parts }))
+        let facts = facts
+            .into_iter()
+            .map(|(key, value)| (key.to_owned(), value))
+            .collect();
+        Self(Arc::new(Assembly {
+            facts,
+            schemas: parts.tools.schemas(),
+            nodes: Arc::new(LoopNodes::of(&parts.stack)),
+            parts,
+        }))
     }
 }
 
 impl Agent for LoopAgent {
-    fn stream(&self, input: AgentInput, ctx: RunContext, events: mpsc::UnboundedReceiver<AgentEvent>) -> AgentStream {
+    fn stream(
+        &self,
+        input: AgentInput,
+        ctx: RunContext,
+        events: mpsc::UnboundedReceiver<AgentEvent>,
+    ) -> AgentStream {
         AgentStream::new(events, drive(self.0.clone(), input, ctx).boxed())
     }
 
@@ -133,6 +148,9 @@ impl Agent for LoopAgent {
     }
 
     fn graph(&self) -> AgentGraph {
-        drawing(&self.0.nodes, self.0.tools.names().map(str::to_owned).collect())
+        drawing(
+            &self.0.nodes,
+            self.0.tools.names().map(str::to_owned).collect(),
+        )
     }
 }

@@ -23,20 +23,38 @@ pub(super) fn drawing(nodes: &LoopNodes, tools: Vec<String>) -> AgentGraph {
         }
         last
     };
-    let [before_agent, before_model, after_model, after_agent] =
-        [Phase::BeforeAgent, Phase::BeforeModel, Phase::AfterModel, Phase::AfterAgent].map(&mut along);
+    let [before_agent, before_model, after_model, after_agent] = [
+        Phase::BeforeAgent,
+        Phase::BeforeModel,
+        Phase::AfterModel,
+        Phase::AfterAgent,
+    ]
+    .map(&mut along);
     edges.extend(before_agent.map(|last| GraphEdge::always(name(last), name(nodes.loop_entry()))));
     edges.extend(before_model.map(|last| GraphEdge::always(name(last), MODEL)));
     if after_model.is_some() {
-        edges.push(GraphEdge::always(MODEL, name(nodes.hook_or(Phase::AfterModel, 0, || Place::Model))));
+        edges.push(GraphEdge::always(
+            MODEL,
+            name(nodes.hook_or(Phase::AfterModel, 0, || Place::Model)),
+        ));
     }
     let decides = after_model.map_or_else(|| MODEL.to_owned(), name);
     edges.push(GraphEdge::sometimes(decides.as_str(), name(nodes.exit())));
     edges.push(GraphEdge::sometimes(decides, TOOLS));
     edges.push(GraphEdge::always(TOOLS, name(nodes.loop_entry())));
     edges.extend(after_agent.map(|last| GraphEdge::always(name(last), AgentGraph::END)));
-    let node = |name: String| GraphNode { tools: if name == TOOLS { tools.clone() } else { Vec::new() }, name };
-    AgentGraph { nodes: nodes.names().into_iter().map(node).collect(), edges }
+    let node = |name: String| GraphNode {
+        tools: if name == TOOLS {
+            tools.clone()
+        } else {
+            Vec::new()
+        },
+        name,
+    };
+    AgentGraph {
+        nodes: nodes.names().into_iter().map(node).collect(),
+        edges,
+    }
 }
 
 #[cfg(test)]
@@ -44,10 +62,29 @@ mod tests {
     use super::*;
 
     fn drawn(hooks: impl Fn(Phase) -> &'static [&'static str]) -> Vec<String> {
-        let nodes = LoopNodes::with_hooks(|phase| hooks(phase).iter().map(|name| ((*name).to_owned(), 0)).collect());
+        let nodes = LoopNodes::with_hooks(|phase| {
+            hooks(phase)
+                .iter()
+                .map(|name| ((*name).to_owned(), 0))
+                .collect()
+        });
         let drawing = drawing(&nodes, vec!["ls".to_owned()]);
-        assert_eq!(drawing.nodes.iter().map(|node| node.name.clone()).collect::<Vec<_>>(), nodes.names());
-        let arrow = |edge: &GraphEdge| format!("{} {} {}", edge.source, if edge.conditional { "?" } else { ">" }, edge.target);
+        assert_eq!(
+            drawing
+                .nodes
+                .iter()
+                .map(|node| node.name.clone())
+                .collect::<Vec<_>>(),
+            nodes.names()
+        );
+        let arrow = |edge: &GraphEdge| {
+            format!(
+                "{} {} {}",
+                edge.source,
+                if edge.conditional { "?" } else { ">" },
+                edge.target
+            )
+        };
         let mut arrows: Vec<_> = drawing.edges.iter().map(arrow).collect();
         arrows.sort();
         arrows
@@ -55,7 +92,15 @@ mod tests {
 
     #[test]
     fn a_bare_loop_goes_between_model_and_tools() {
-        assert_eq!(drawn(|_| &[]), ["__start__ > model", "model ? __end__", "model ? tools", "tools > model"]);
+        assert_eq!(
+            drawn(|_| &[]),
+            [
+                "__start__ > model",
+                "model ? __end__",
+                "model ? tools",
+                "tools > model"
+            ]
+        );
     }
 
     #[test]

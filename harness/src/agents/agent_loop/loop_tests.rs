@@ -39,11 +39,31 @@ impl Tool for Obey {
             "slow" => tokio::time::sleep(Duration::from_secs(3)).await,
             "panic" => panic!("boom"),
             "fail" => return Err(ToolError::for_model("Error: it failed")),
-            "end run" => return Err(ToolError::EndRun { name: "Denied".to_owned(), message: "not allowed".to_owned() }),
-            "end" => return Ok(ToolOutput { control: ToolControl::End, ..ToolOutput::text("ended") }),
+            "end run" => {
+                return Err(ToolError::EndRun {
+                    name: "Denied".to_owned(),
+                    message: "not allowed".to_owned(),
+                });
+            }
+            "end" => {
+                return Ok(ToolOutput {
+                    control: ToolControl::End,
+                    ..ToolOutput::text("ended")
+                });
+            }
             "never" => std::future::pending().await,
-            "file" => return Ok(ToolOutput { update: StateUpdate::channel("artifacts", json!(["/f"])), ..ToolOutput::text("made") }),
-            "title" => return Ok(ToolOutput { update: StateUpdate::channel("title", json!("t")), ..ToolOutput::text("titled") }),
+            "file" => {
+                return Ok(ToolOutput {
+                    update: StateUpdate::channel("artifacts", json!(["/f"])),
+                    ..ToolOutput::text("made")
+                });
+            }
+            "title" => {
+                return Ok(ToolOutput {
+                    update: StateUpdate::channel("title", json!("t")),
+                    ..ToolOutput::text("titled")
+                });
+            }
             _ => {}
         }
         Ok(args.text.into())
@@ -52,11 +72,19 @@ impl Tool for Obey {
 
 fn agent(replies: impl IntoIterator<Item = Reply>) -> (Arc<dyn Agent>, Arc<ReplayModel>) {
     let model = ReplayModel::new(replies);
-    (AgentBuilder::new(model.clone()).system_prompt("be kind").tool(Obey).build(), model)
+    (
+        AgentBuilder::new(model.clone())
+            .system_prompt("be kind")
+            .tool(Obey)
+            .build(),
+        model,
+    )
 }
 
 fn completed(said: &Said) -> bool {
-    said.outcome.as_ref().is_ok_and(|outcome| outcome.kind == StopKind::Completed)
+    said.outcome
+        .as_ref()
+        .is_ok_and(|outcome| outcome.kind == StopKind::Completed)
 }
 
 #[tokio::test]
@@ -69,27 +97,64 @@ async fn an_answer_streams_its_tokens_and_ends_with_one_checkpoint() {
     let tokens: String = said
         .events
         .iter()
-        .filter_map(|event| if let AgentEvent::Token(chunk, _) = event { Some(chunk.content.as_str()) } else { None })
+        .filter_map(|event| {
+            if let AgentEvent::Token(chunk, _) = event {
+                Some(chunk.content.as_str())
+            } else {
+                None
+            }
+        })
         .collect();
     assert_eq!(tokens, "hello dear world");
-    let saved: Vec<_> = said.steps().into_iter().filter(|step| step.checkpoint).map(|step| step.next.len()).collect();
+    let saved: Vec<_> = said
+        .steps()
+        .into_iter()
+        .filter(|step| step.checkpoint)
+        .map(|step| step.next.len())
+        .collect();
     assert_eq!(saved, [0], "one checkpoint, with nothing due");
     let first = said.steps()[0];
-    assert_eq!((first.node.as_str(), first.checkpoint, first.next[0].name.as_str()), ("__start__", false, "model"));
-    assert!(matches!(&said.events[1], AgentEvent::Message(message, meta) if message.is_human() && meta.langgraph_node == "__start__"));
+    assert_eq!(
+        (
+            first.node.as_str(),
+            first.checkpoint,
+            first.next[0].name.as_str()
+        ),
+        ("__start__", false, "model")
+    );
+    assert!(
+        matches!(&said.events[1], AgentEvent::Message(message, meta) if message.is_human() && meta.langgraph_node == "__start__")
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn parallel_calls_run_side_by_side_and_their_results_stand_in_call_order() {
-    let slow = calls([("a", "obey", text("slow")), ("b", "obey", text("quick")), ("c", "obey", text("slow"))]);
+    let slow = calls([
+        ("a", "obey", text("slow")),
+        ("b", "obey", text("quick")),
+        ("c", "obey", text("slow")),
+    ]);
     let (agent, model) = agent([slow, Reply::Say("done")]);
     let begun = tokio::time::Instant::now();
     let said = ask(&agent, "go").await;
     assert_eq!(begun.elapsed(), Duration::from_secs(3));
-    assert_eq!(said.transcript(), ["human:go", "ai:", "tool:slow", "tool:quick", "tool:slow", "ai:done"]);
+    assert_eq!(
+        said.transcript(),
+        [
+            "human:go",
+            "ai:",
+            "tool:slow",
+            "tool:quick",
+            "tool:slow",
+            "ai:done"
+        ]
+    );
     assert_eq!(model.asked().len(), 2);
     assert_eq!(said.nodes(), ["model", "tools", "model"]);
-    assert_eq!(said.steps().iter().filter(|step| step.checkpoint).count(), 3);
+    assert_eq!(
+        said.steps().iter().filter(|step| step.checkpoint).count(),
+        3
+    );
 }
 
 #[tokio::test]
@@ -104,14 +169,41 @@ async fn unknown_tools_and_unfit_arguments_are_told_to_the_model_and_the_loop_go
     let (agent, model) = agent([bad, Reply::Say("sorry")]);
     let said = ask(&agent, "go").await;
     assert!(completed(&said));
-    let results: Vec<&Message> = said.state().messages().iter().filter(|message| message.tool_call_id().is_some()).collect();
-    let ids: Vec<_> = results.iter().filter_map(|message| message.tool_call_id()).collect();
-    assert_eq!(ids, ["a", "b", "d", "e", "c"], "readable calls, then the unreadable");
-    let texts: Vec<String> = results.iter().map(|message| message.content.text()).collect();
-    for (text, part) in texts.iter().zip(["the tools are: obey", "text: invalid type", "panic", "it failed", "could not be read"]) {
+    let results: Vec<&Message> = said
+        .state()
+        .messages()
+        .iter()
+        .filter(|message| message.tool_call_id().is_some())
+        .collect();
+    let ids: Vec<_> = results
+        .iter()
+        .filter_map(|message| message.tool_call_id())
+        .collect();
+    assert_eq!(
+        ids,
+        ["a", "b", "d", "e", "c"],
+        "readable calls, then the unreadable"
+    );
+    let texts: Vec<String> = results
+        .iter()
+        .map(|message| message.content.text())
+        .collect();
+    for (text, part) in texts.iter().zip([
+        "the tools are: obey",
+        "text: invalid type",
+        "panic",
+        "it failed",
+        "could not be read",
+    ]) {
         assert!(text.starts_with("Error") && text.contains(part), "{text}");
     }
-    assert!(results.iter().all(|message| matches!(&message.kind, MessageKind::Tool { status: ToolStatus::Error, .. })));
+    assert!(results.iter().all(|message| matches!(
+        &message.kind,
+        MessageKind::Tool {
+            status: ToolStatus::Error,
+            ..
+        }
+    )));
     assert_eq!(model.asked().len(), 2);
 }
 
@@ -129,29 +221,51 @@ async fn a_model_that_never_stops_calling_ends_in_the_recursion_error_with_its_w
 
 #[tokio::test]
 async fn a_tool_can_end_the_run_well_or_badly_once_its_siblings_are_done() {
-    let (well, _) = agent([calls([("a", "obey", text("end")), ("b", "obey", text("other"))])]);
+    let (well, _) = agent([calls([
+        ("a", "obey", text("end")),
+        ("b", "obey", text("other")),
+    ])]);
     let said = ask(&well, "go").await;
     assert!(completed(&said));
     assert_eq!(said.transcript()[2..], ["tool:ended", "tool:other"]);
-    let (badly, _) = agent([calls([("a", "obey", text("end run")), ("b", "obey", text("other"))])]);
+    let (badly, _) = agent([calls([
+        ("a", "obey", text("end run")),
+        ("b", "obey", text("other")),
+    ])]);
     let said = ask(&badly, "go").await;
-    assert!(matches!(&said.outcome, Err(error) if error.name() == "Denied" && error.to_string() == "not allowed"));
+    assert!(
+        matches!(&said.outcome, Err(error) if error.name() == "Denied" && error.to_string() == "not allowed")
+    );
     assert_eq!(said.transcript()[2..], ["tool:not allowed", "tool:other"]);
     assert!(said.last_step().checkpoint);
 }
 
 #[tokio::test]
 async fn updates_of_parallel_tools_meet_their_reducers() {
-    let (union, _) = agent([calls([("a", "obey", text("file")), ("b", "obey", text("file"))]), Reply::Say("ok")]);
-    assert_eq!(ask(&union, "go").await.state().channel("artifacts"), Some(&json!(["/f"])));
-    let (clash, _) = agent([calls([("a", "obey", text("title")), ("b", "obey", text("title"))])]);
-    assert!(matches!(ask(&clash, "go").await.outcome, Err(AgentError::State(_))));
+    let (union, _) = agent([
+        calls([("a", "obey", text("file")), ("b", "obey", text("file"))]),
+        Reply::Say("ok"),
+    ]);
+    assert_eq!(
+        ask(&union, "go").await.state().channel("artifacts"),
+        Some(&json!(["/f"]))
+    );
+    let (clash, _) = agent([calls([
+        ("a", "obey", text("title")),
+        ("b", "obey", text("title")),
+    ])]);
+    assert!(matches!(
+        ask(&clash, "go").await.outcome,
+        Err(AgentError::State(_))
+    ));
 }
 
 #[tokio::test]
 async fn a_breakpoint_stops_before_its_node_and_the_run_goes_on_from_what_was_saved() {
     let (agent, model) = agent([calls([("a", "obey", text("x"))]), Reply::Say("done")]);
-    let stop = |ctx: &mut crate::runtime::agent::RunContext| ctx.interrupt_before = NodeSelector::Named(vec!["tools".to_owned()]);
+    let stop = |ctx: &mut crate::runtime::agent::RunContext| {
+        ctx.interrupt_before = NodeSelector::Named(vec!["tools".to_owned()])
+    };
     let said = run(&agent, fresh(state_of([Message::human("go")])), stop).await;
     assert_eq!(said.outcome.as_ref().unwrap().kind, StopKind::Breakpoint);
     assert_eq!(said.last_step().next[0].name, "tools");
@@ -159,9 +273,16 @@ async fn a_breakpoint_stops_before_its_node_and_the_run_goes_on_from_what_was_sa
     let more = run(&agent, go_on(&said, AgentStart::Continue), stop).await;
     assert!(completed(&more));
     assert_eq!(more.transcript(), ["human:go", "ai:", "tool:x", "ai:done"]);
-    assert_eq!(more.steps()[0].next[0].id, id, "the task keeps its id while it is due");
+    assert_eq!(
+        more.steps()[0].next[0].id,
+        id,
+        "the task keeps its id while it is due"
+    );
     assert_eq!(model.asked().len(), 2);
-    let after = run(&agent, fresh(state_of([Message::human("go")])), |ctx| ctx.interrupt_after = NodeSelector::All).await;
+    let after = run(&agent, fresh(state_of([Message::human("go")])), |ctx| {
+        ctx.interrupt_after = NodeSelector::All
+    })
+    .await;
     assert!(completed(&after), "nothing is due after the last node");
 }
 
@@ -173,7 +294,10 @@ async fn going_on_with_nothing_due_leaves_the_thread_alone_and_an_empty_thread_i
     assert!(completed(&more) && more.events.is_empty());
     let mut input = fresh(ThreadState::default());
     input.start = AgentStart::Continue;
-    assert!(matches!(run(&agent, input, |_| {}).await.outcome, Err(AgentError::EmptyInput)));
+    assert!(matches!(
+        run(&agent, input, |_| {}).await.outcome,
+        Err(AgentError::EmptyInput)
+    ));
     assert_eq!(model.asked().len(), 1);
 }
 
@@ -181,38 +305,69 @@ async fn going_on_with_nothing_due_leaves_the_thread_alone_and_an_empty_thread_i
 async fn a_state_written_from_outside_says_itself_what_is_due() {
     let go_on_with = async |messages: Vec<Message>, replies: Vec<Reply>| {
         let (agent, _) = agent(replies);
-        let input = AgentInput { start: AgentStart::Continue, ..fresh(state_of(messages)) };
+        let input = AgentInput {
+            start: AgentStart::Continue,
+            ..fresh(state_of(messages))
+        };
         let said = run(&agent, input, |_| {}).await;
         assert!(completed(&said));
-        if said.events.is_empty() { vec![] } else { said.transcript() }
+        if said.events.is_empty() {
+            vec![]
+        } else {
+            said.transcript()
+        }
     };
-    let called = ask(&agent([calls([("a", "obey", text("x"))]), Reply::Say("-")]).0, "go").await.state().messages()[..2].to_vec();
+    let called = ask(
+        &agent([calls([("a", "obey", text("x"))]), Reply::Say("-")]).0,
+        "go",
+    )
+    .await
+    .state()
+    .messages()[..2]
+        .to_vec();
     let result = Message::tool(&called[1].tool_calls()[0], "given", ToolStatus::Success);
     let done = || vec![Reply::Say("done")];
-    assert_eq!(go_on_with(called.clone(), done()).await, ["human:go", "ai:", "tool:x", "ai:done"]);
+    assert_eq!(
+        go_on_with(called.clone(), done()).await,
+        ["human:go", "ai:", "tool:x", "ai:done"]
+    );
     let answered = [called.clone(), vec![result.clone()]].concat();
-    assert_eq!(go_on_with(answered.clone(), done()).await, ["human:go", "ai:", "tool:given", "ai:done"]);
+    assert_eq!(
+        go_on_with(answered.clone(), done()).await,
+        ["human:go", "ai:", "tool:given", "ai:done"]
+    );
     let asked = [called.clone(), vec![Message::human("and?")]].concat();
-    assert_eq!(go_on_with(asked, done()).await, ["human:go", "ai:", "human:and?", "ai:done"]);
+    assert_eq!(
+        go_on_with(asked, done()).await,
+        ["human:go", "ai:", "human:and?", "ai:done"]
+    );
     let card = result.with(|body| {
         if let MessageKind::Tool { artifact, .. } = &mut body.kind {
             *artifact = json!({ "human_input": {} });
         }
     });
     let waiting = [called, vec![card]].concat();
-    assert!(go_on_with(waiting, done()).await.is_empty(), "the user is to speak");
+    assert!(
+        go_on_with(waiting, done()).await.is_empty(),
+        "the user is to speak"
+    );
 }
 
 #[tokio::test]
 async fn a_machine_of_another_agent_is_refused() {
     let (agent, _) = agent([Reply::Say("done")]);
     let said = ask(&agent, "hi").await;
-    for machine in
-        [json!(null), json!({"at": "x"}), json!({"version": 1, "at": "Gone.before_model", "seed": uuid::Uuid::nil(), "serial": 0})]
-    {
+    for machine in [
+        json!(null),
+        json!({"at": "x"}),
+        json!({"version": 1, "at": "Gone.before_model", "seed": uuid::Uuid::nil(), "serial": 0}),
+    ] {
         let mut input = go_on(&said, AgentStart::Continue);
         input.machine = Some(machine);
-        assert!(matches!(run(&agent, input, |_| {}).await.outcome, Err(AgentError::Resume(_))));
+        assert!(matches!(
+            run(&agent, input, |_| {}).await.outcome,
+            Err(AgentError::Resume(_))
+        ));
     }
 }
 
@@ -220,9 +375,19 @@ async fn a_machine_of_another_agent_is_refused() {
 async fn a_broken_answer_and_a_refusal_fail_the_run_with_the_models_words() {
     let (agent, _) = agent([Reply::Cut("half an ans")]);
     let said = ask(&agent, "hi").await;
-    assert!(matches!(&said.outcome, Err(AgentError::Model { message }) if message.contains("broke off")));
-    assert!(said.events.iter().any(|event| matches!(event, AgentEvent::ModelError { .. })));
-    assert_eq!(said.last_step().next[0].name, "model", "the model is still due");
+    assert!(
+        matches!(&said.outcome, Err(AgentError::Model { message }) if message.contains("broke off"))
+    );
+    assert!(
+        said.events
+            .iter()
+            .any(|event| matches!(event, AgentEvent::ModelError { .. }))
+    );
+    assert_eq!(
+        said.last_step().next[0].name,
+        "model",
+        "the model is still due"
+    );
 }
 
 #[tokio::test]

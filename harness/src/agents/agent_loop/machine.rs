@@ -81,34 +81,72 @@ impl LoopMachine {
     /// A machine at the beginning. `seed` makes the ids of its tasks its own.
     pub fn new(nodes: Arc<LoopNodes>, bounds: RunBounds, seed: Uuid) -> Self {
         let place = nodes.entry();
-        Self { saved: Saved::new(seed), nodes, bounds, place, steps: 0, released: false, halted: false }
+        Self {
+            saved: Saved::new(seed),
+            nodes,
+            bounds,
+            place,
+            steps: 0,
+            released: false,
+            halted: false,
+        }
     }
 
     /// A machine at what the state asks for, where none was saved because the state was written from outside: the tools for
     /// calls without results, the model for a question or for results. None when there is nothing to do.
-    pub fn for_state(nodes: Arc<LoopNodes>, bounds: RunBounds, seed: Uuid, state: &ThreadState) -> Option<Self> {
+    pub fn for_state(
+        nodes: Arc<LoopNodes>,
+        bounds: RunBounds,
+        seed: Uuid,
+        state: &ThreadState,
+    ) -> Option<Self> {
         let messages = state.messages();
         let place = match &messages.last()?.kind {
             MessageKind::Human => nodes.entry(),
-            MessageKind::Ai { .. } | MessageKind::Tool { .. } if !calls_without_result(messages).is_empty() => Place::Tools,
+            MessageKind::Ai { .. } | MessageKind::Tool { .. }
+                if !calls_without_result(messages).is_empty() =>
+            {
+                Place::Tools
+            }
             MessageKind::Tool { .. } => nodes.loop_entry(),
             _ => return None,
         };
-        Some(Self { place, released: true, ..Self::new(nodes, bounds, seed) })
+        Some(Self {
+            place,
+            released: true,
+            ..Self::new(nodes, bounds, seed)
+        })
     }
 
     /// A machine where another one stood when it was saved, perhaps in another process; super-steps are counted anew.
-    pub fn restore(nodes: Arc<LoopNodes>, bounds: RunBounds, machine: Value) -> Result<Self, AgentError> {
-        let saved: Saved =
-            serde_json::from_value(machine).map_err(|error| AgentError::Resume(format!("its saved position is unreadable: {error}")))?;
+    pub fn restore(
+        nodes: Arc<LoopNodes>,
+        bounds: RunBounds,
+        machine: Value,
+    ) -> Result<Self, AgentError> {
+        let saved: Saved = serde_json::from_value(machine).map_err(|error| {
+            AgentError::Resume(format!("its saved position is unreadable: {error}"))
+        })?;
         let place = saved.place(&nodes)?;
-        Ok(Self { nodes, bounds, saved, place, steps: 0, released: true, halted: false })
+        Ok(Self {
+            nodes,
+            bounds,
+            saved,
+            place,
+            steps: 0,
+            released: true,
+            halted: false,
+        })
     }
 
     /// Takes answers to open questions. One open question takes any value; several take a map of question ids to values,
     /// which may leave some open, or, where all ask for approvals, a list of decisions. `knows` tells whether there is a tool of a name,
     /// which an edited call may use.
-    pub fn answer(&mut self, answers: Value, knows: impl Fn(&str) -> bool) -> Result<(), AgentError> {
+    pub fn answer(
+        &mut self,
+        answers: Value,
+        knows: impl Fn(&str) -> bool,
+    ) -> Result<(), AgentError> {
         self.saved.questions.answer(answers, knows)
     }
 
@@ -140,14 +178,18 @@ impl LoopMachine {
 
     /// The hook that was due has run, and its update is in `state`.
     pub fn hook_done(&mut self, jump: Option<Jump>, state: &ThreadState) {
-        let Place::Hook(phase, nth) = self.place else { return };
+        let Place::Hook(phase, nth) = self.place else {
+            return;
+        };
         let next = match jump {
             Some(Jump::Model | Jump::Again) => self.nodes.loop_entry(),
             Some(Jump::Tools) if !calls_without_result(state.messages()).is_empty() => Place::Tools,
             // After the last phase begins there is nothing left to end.
             Some(Jump::End) if phase == Phase::AfterAgent => Place::End,
             Some(Jump::End) => self.nodes.exit(),
-            Some(Jump::Tools) | None => self.nodes.hook_or(phase, nth + 1, || self.after_phase(phase, state)),
+            Some(Jump::Tools) | None => self
+                .nodes
+                .hook_or(phase, nth + 1, || self.after_phase(phase, state)),
         };
         self.advance(next);
         if jump == Some(Jump::Again) {
@@ -157,7 +199,9 @@ impl LoopMachine {
 
     /// The model has answered, and its answer is in `state`.
     pub fn model_done(&mut self, state: &ThreadState) {
-        let next = self.nodes.hook_or(Phase::AfterModel, 0, || self.decide(state));
+        let next = self
+            .nodes
+            .hook_or(Phase::AfterModel, 0, || self.decide(state));
         self.advance(next);
     }
 
@@ -170,7 +214,11 @@ impl LoopMachine {
         self.saved.questions = questions;
         if self.saved.questions.is_empty() {
             let batch = std::mem::take(&mut self.saved.batch);
-            self.advance(if batch.goto_end || batch.all_direct == Some(true) { self.nodes.exit() } else { self.nodes.loop_entry() });
+            self.advance(if batch.goto_end || batch.all_direct == Some(true) {
+                self.nodes.exit()
+            } else {
+                self.nodes.loop_entry()
+            });
         } else {
             // The node is still due, as the same task, until every question has its answer.
             self.steps += 1;
@@ -210,20 +258,35 @@ impl LoopMachine {
 
     /// The tasks that are due, one for each call that is to be made; none at the end.
     pub fn due(&self, state: &ThreadState) -> Vec<PendingTask> {
-        let task = |id, interrupts| PendingTask { interrupts, ..PendingTask::new(id, self.node()) };
-        let calls = if self.place == Place::Tools { self.call_ids(state) } else { Vec::new() };
+        let task = |id, interrupts| PendingTask {
+            interrupts,
+            ..PendingTask::new(id, self.node())
+        };
+        let calls = if self.place == Place::Tools {
+            self.call_ids(state)
+        } else {
+            Vec::new()
+        };
         match self.place {
             Place::End => Vec::new(),
             _ if calls.is_empty() => vec![task(self.task_id(), Vec::new())],
-            _ => calls.iter().map(|call| task(self.call_task_id(call), self.saved.questions.of(call))).collect(),
+            _ => calls
+                .iter()
+                .map(|call| task(self.call_task_id(call), self.saved.questions.of(call)))
+                .collect(),
         }
     }
 
     /// Goes to these nodes one after the other, then on from the last as usual. Calls that have just got their answer are made
     /// before; questions that stay open are dropped.
     pub fn go_to(&mut self, visits: Vec<Visit>) -> Result<(), AgentError> {
-        if let Some(stranger) = visits.iter().find(|visit| self.place_of(&visit.node).is_none()) {
-            return Err(AgentError::UnknownNode(stranger.node.chars().take(80).collect()));
+        if let Some(stranger) = visits
+            .iter()
+            .find(|visit| self.place_of(&visit.node).is_none())
+        {
+            return Err(AgentError::UnknownNode(
+                stranger.node.chars().take(80).collect(),
+            ));
         }
         self.saved.visits = visits.into();
         self.released = true;
@@ -244,7 +307,11 @@ impl LoopMachine {
     }
 
     fn place_of(&self, node: &str) -> Option<Place> {
-        if node == START { Some(self.nodes.entry()) } else { self.nodes.place(node) }
+        if node == START {
+            Some(self.nodes.entry())
+        } else {
+            self.nodes.place(node)
+        }
     }
 
     /// Whether calls wait for a person.
@@ -254,7 +321,11 @@ impl LoopMachine {
 
     fn call_ids(&self, state: &ThreadState) -> Vec<String> {
         match (self.input(), last_answer(state.messages())) {
-            (Some(_), _) => self.calls(state).iter().map(|call| call.id().to_owned()).collect(),
+            (Some(_), _) => self
+                .calls(state)
+                .iter()
+                .map(|call| call.id().to_owned())
+                .collect(),
             (None, Some(last)) => last.open_ids().map(str::to_owned).collect(),
             (None, None) => Vec::new(),
         }
@@ -292,7 +363,10 @@ impl LoopMachine {
     }
 
     fn advance(&mut self, next: Place) {
-        self.halted = self.bounds.interrupt_after.selects(self.nodes.name(self.place));
+        self.halted = self
+            .bounds
+            .interrupt_after
+            .selects(self.nodes.name(self.place));
         self.steps += 1;
         self.saved.serial += 1;
         self.released = false;
@@ -303,7 +377,10 @@ impl LoopMachine {
 
 /// What several goes at a batch say together; a go in which nothing ended says nothing.
 fn both(before: Option<bool>, now: Option<bool>) -> Option<bool> {
-    before.into_iter().chain(now).reduce(|all, direct| all && direct)
+    before
+        .into_iter()
+        .chain(now)
+        .reduce(|all, direct| all && direct)
 }
 
 #[cfg(test)]

@@ -21,12 +21,14 @@ struct Chance {
 
 fn any_chance() -> impl Strategy<Value = Chance> {
     let jump = prop_oneof![6 => Just(None), 1 => Just(Some(Jump::Model)), 1 => Just(Some(Jump::Tools)), 1 => Just(Some(Jump::End))];
-    (jump, 0_usize..4, any::<u8>(), prop::bool::weighted(0.1)).prop_map(|(jump, calls, asks, goto_end)| Chance {
-        jump,
-        calls,
-        asks: asks & asks.rotate_left(3),
-        goto_end,
-    })
+    (jump, 0_usize..4, any::<u8>(), prop::bool::weighted(0.1)).prop_map(
+        |(jump, calls, asks, goto_end)| Chance {
+            jump,
+            calls,
+            asks: asks & asks.rotate_left(3),
+            goto_end,
+        },
+    )
 }
 
 fn nodes(hooks: [bool; 8]) -> Arc<LoopNodes> {
@@ -38,7 +40,11 @@ fn nodes(hooks: [bool; 8]) -> Arc<LoopNodes> {
 }
 
 fn bounds(recursion_limit: u64) -> RunBounds {
-    RunBounds { recursion_limit, interrupt_before: NodeSelector::None, interrupt_after: NodeSelector::None }
+    RunBounds {
+        recursion_limit,
+        interrupt_before: NodeSelector::None,
+        interrupt_after: NodeSelector::None,
+    }
 }
 
 /// A machine with a state to walk on.
@@ -51,7 +57,11 @@ struct Walk {
 impl Walk {
     fn new(nodes: Arc<LoopNodes>, limit: u64) -> Self {
         let state = ThreadState::default();
-        Self { machine: LoopMachine::new(nodes, bounds(limit), Uuid::nil()), state, ids: SeededIds::new(1) }
+        Self {
+            machine: LoopMachine::new(nodes, bounds(limit), Uuid::nil()),
+            state,
+            ids: SeededIds::new(1),
+        }
     }
 
     /// Does the step as chance has it; tells whether the machine had stopped.
@@ -59,15 +69,33 @@ impl Walk {
         match step {
             Step::Hook { .. } => self.machine.hook_done(chance.jump, &self.state),
             Step::CallModel => {
-                let call = |nth| ToolCall::new(format!("{}-{nth}", self.machine.steps()), "t", Default::default());
+                let call = |nth| {
+                    ToolCall::new(
+                        format!("{}-{nth}", self.machine.steps()),
+                        "t",
+                        Default::default(),
+                    )
+                };
                 let calls = (0..chance.calls).map(call).collect();
-                let kind = MessageKind::Ai { tool_calls: calls, invalid_tool_calls: vec![], usage_metadata: None };
+                let kind = MessageKind::Ai {
+                    tool_calls: calls,
+                    invalid_tool_calls: vec![],
+                    usage_metadata: None,
+                };
                 self.add(vec![Message::ai("").with(|body| body.kind = kind)]);
                 self.machine.model_done(&self.state);
             }
             Step::CallTools(due) => {
-                let (asking, answering): (Vec<_>, Vec<_>) = due.into_iter().enumerate().partition(|(nth, _)| chance.asks >> nth & 1 == 1);
-                self.add(answering.iter().map(|(_, due)| Message::tool(&due.call, "r", ToolStatus::Success)).collect());
+                let (asking, answering): (Vec<_>, Vec<_>) = due
+                    .into_iter()
+                    .enumerate()
+                    .partition(|(nth, _)| chance.asks >> nth & 1 == 1);
+                self.add(
+                    answering
+                        .iter()
+                        .map(|(_, due)| Message::tool(&due.call, "r", ToolStatus::Success))
+                        .collect(),
+                );
                 let ask = |due: DueCall| NewQuestion {
                     call_id: due.call.id.clone(),
                     id: due.call.id.clone(),
@@ -75,11 +103,22 @@ impl Walk {
                     of_approval: false,
                 };
                 let questions = asking.into_iter().map(|(_, due)| ask(due)).collect();
-                self.machine.tools_done(ToolsDone { goto_end: chance.goto_end, all_return_direct: None, questions });
+                self.machine.tools_done(ToolsDone {
+                    goto_end: chance.goto_end,
+                    all_return_direct: None,
+                    questions,
+                });
             }
             Step::Stop(StopKind::Question(open)) => {
-                let answers = open.iter().map(|entry| (entry["id"].as_str().unwrap_or_default().to_owned(), json!("!")));
-                self.machine.answer(Value::Object(answers.collect()), |_| true).unwrap();
+                let answers = open.iter().map(|entry| {
+                    (
+                        entry["id"].as_str().unwrap_or_default().to_owned(),
+                        json!("!"),
+                    )
+                });
+                self.machine
+                    .answer(Value::Object(answers.collect()), |_| true)
+                    .unwrap();
             }
             Step::Stop(_) | Step::RecursionExceeded(_) => return true,
         }
@@ -87,7 +126,9 @@ impl Walk {
     }
 
     fn add(&mut self, messages: Vec<Message>) {
-        self.state.apply(StateUpdate::messages(messages), &self.ids).unwrap();
+        self.state
+            .apply(StateUpdate::messages(messages), &self.ids)
+            .unwrap();
     }
 }
 
@@ -126,7 +167,12 @@ proptest! {
 #[test]
 fn the_steps_of_a_run_stand_in_their_order() {
     let mut walk = Walk::new(nodes([true; 8]), 100);
-    let calm = |calls| Chance { jump: None, calls, asks: 0, goto_end: false };
+    let calm = |calls| Chance {
+        jump: None,
+        calls,
+        asks: 0,
+        goto_end: false,
+    };
     let mut order = Vec::new();
     loop {
         let step = walk.machine.next_step(&walk.state);
@@ -136,8 +182,19 @@ fn the_steps_of_a_run_stand_in_their_order() {
             break;
         }
     }
-    let round = ["M0.before_model", "M1.before_model", "model", "M0.after_model", "M1.after_model"];
-    let wanted =
-        [&["M0.before_agent", "M1.before_agent"], &round[..], &["tools"], &round, &["M0.after_agent", "M1.after_agent", "__end__"]];
+    let round = [
+        "M0.before_model",
+        "M1.before_model",
+        "model",
+        "M0.after_model",
+        "M1.after_model",
+    ];
+    let wanted = [
+        &["M0.before_agent", "M1.before_agent"],
+        &round[..],
+        &["tools"],
+        &round,
+        &["M0.after_agent", "M1.after_agent", "__end__"],
+    ];
     assert_eq!(order, wanted.concat());
 }

@@ -12,7 +12,9 @@ use crate::ids::IdSource;
 use crate::messages::{Message, MessageAccumulator};
 use crate::middlewares::ModelEnd;
 use crate::middlewares::summarization::View;
-use crate::models::{ModelError, ModelErrorKind, ModelRequest, Retry, ToolSchema, stream_with_retry};
+use crate::models::{
+    ModelError, ModelErrorKind, ModelRequest, Retry, ToolSchema, stream_with_retry,
+};
 use crate::runtime::agent::{AgentEvent, MessageMeta, ModelCallRecord, RunContext};
 use crate::state::ThreadState;
 
@@ -30,7 +32,12 @@ pub(super) struct Provider<'a> {
 
 impl<'a> Provider<'a> {
     pub(super) fn new(parts: &'a Assembly, meta: Arc<MessageMeta>) -> Self {
-        Self { parts, meta, streamed: Mutex::default(), broken: Mutex::default() }
+        Self {
+            parts,
+            meta,
+            streamed: Mutex::default(),
+            broken: Mutex::default(),
+        }
     }
 
     /// Whether viewers have had `message` as tokens; what a middleware says in the model's place they have not.
@@ -41,7 +48,8 @@ impl<'a> Provider<'a> {
     /// Takes what was read of answers that broke off before `answer`: each stays a message of its own, unless the same answer
     /// came to its end after all.
     pub(super) fn take_broken(&self, answer: &Message) -> Vec<ModelCallRecord> {
-        let mended = |record: &ModelCallRecord| self.has_streamed(answer) && record.message.id == answer.id;
+        let mended =
+            |record: &ModelCallRecord| self.has_streamed(answer) && record.message.id == answer.id;
         let mut broken = std::mem::take(&mut *self.broken.lock());
         broken.retain(|record| !mended(record));
         broken
@@ -57,7 +65,13 @@ impl<'a> Provider<'a> {
         self.parts.model.info().name.clone()
     }
 
-    fn record(&self, model: String, message: Message, started: Instant, ctx: &RunContext) -> ModelCallRecord {
+    fn record(
+        &self,
+        model: String,
+        message: Message,
+        started: Instant,
+        ctx: &RunContext,
+    ) -> ModelCallRecord {
         ModelCallRecord {
             call_id: ctx.ids.random().to_string(),
             caller: self.parts.caller.clone(),
@@ -72,9 +86,15 @@ impl<'a> Provider<'a> {
 impl Assembly {
     /// The tools that the model is told of.
     fn offered(&self, state: &ThreadState) -> Arc<[ToolSchema]> {
-        let Some(deferred) = self.tools.deferred() else { return self.schemas.clone() };
+        let Some(deferred) = self.tools.deferred() else {
+            return self.schemas.clone();
+        };
         let promoted = deferred.promoted(state);
-        self.schemas.iter().filter(|schema| promoted.contains(&schema.name) || !deferred.has(&schema.name)).cloned().collect()
+        self.schemas
+            .iter()
+            .filter(|schema| promoted.contains(&schema.name) || !deferred.has(&schema.name))
+            .cloned()
+            .collect()
     }
 
     /// The question that `state` puts to the model.
@@ -92,11 +112,18 @@ impl Assembly {
 }
 
 impl ModelEnd for Provider<'_> {
-    fn call<'a>(&'a self, request: ModelRequest, ctx: &'a RunContext) -> BoxFuture<'a, Result<Message, ModelError>> {
+    fn call<'a>(
+        &'a self,
+        request: ModelRequest,
+        ctx: &'a RunContext,
+    ) -> BoxFuture<'a, Result<Message, ModelError>> {
         async move {
             let answer = self.ask(request, ctx).await;
             if let Err(error) = &answer {
-                ctx.sink.emit(AgentEvent::ModelError { caller: self.parts.caller.clone(), error: error.to_string() });
+                ctx.sink.emit(AgentEvent::ModelError {
+                    caller: self.parts.caller.clone(),
+                    error: error.to_string(),
+                });
             }
             answer
         }
@@ -108,7 +135,12 @@ impl Provider<'_> {
     async fn ask(&self, request: ModelRequest, ctx: &RunContext) -> Result<Message, ModelError> {
         let caller = self.parts.caller.clone();
         let message_id = request.message_id.clone();
-        ctx.sink.emit(AgentEvent::ModelRequest { caller, model: self.own_name(), message_count: request.messages.len(), message_id });
+        ctx.sink.emit(AgentEvent::ModelRequest {
+            caller,
+            model: self.own_name(),
+            message_count: request.messages.len(),
+            message_id,
+        });
         let started = Instant::now();
         let mut answer = MessageAccumulator::new(request.message_id.clone());
         let mut model = self.own_name();
@@ -116,11 +148,18 @@ impl Provider<'_> {
             Ok(()) => {
                 let message = answer.finish();
                 self.streamed.lock().clone_from(&message.id);
-                ctx.sink.emit(AgentEvent::ModelCall(self.record(model, message.clone(), started, ctx)));
+                ctx.sink.emit(AgentEvent::ModelCall(self.record(
+                    model,
+                    message.clone(),
+                    started,
+                    ctx,
+                )));
                 Ok(message)
             }
             Err(error) => {
-                let read = answer.finish_partial().map(|message| self.record(model, message, started, ctx));
+                let read = answer
+                    .finish_partial()
+                    .map(|message| self.record(model, message, started, ctx));
                 self.broken.lock().extend(read);
                 Err(error)
             }
@@ -150,7 +189,8 @@ impl Provider<'_> {
             let chunk = chunk?;
             answer.push(&chunk);
             whole |= chunk.chunk_position.is_some();
-            ctx.sink.emit(AgentEvent::Token(Box::new(chunk), self.meta.clone()));
+            ctx.sink
+                .emit(AgentEvent::Token(Box::new(chunk), self.meta.clone()));
         }
         if whole {
             return Ok(());
@@ -197,13 +237,24 @@ mod tests {
 
         async fn stream(&self, _: ModelRequest) -> Result<ModelStream, ModelError> {
             let message = "no money".to_owned();
-            Err(ModelError { model: "broke".to_owned(), kind: ModelErrorKind::Quota, message, status: None, retry_after: None })
+            Err(ModelError {
+                model: "broke".to_owned(),
+                kind: ModelErrorKind::Quota,
+                message,
+                status: None,
+                retry_after: None,
+            })
         }
     }
 
     #[tokio::test]
     async fn an_answer_is_booked_on_the_entry_that_gave_it() {
-        let info = ModelInfo { name: "broke".to_owned(), model: "b".to_owned(), provider: "b".to_owned(), supports_vision: false };
+        let info = ModelInfo {
+            name: "broke".to_owned(),
+            model: "b".to_owned(),
+            provider: "b".to_owned(),
+            supports_vision: false,
+        };
         let broke = Broke(info, [ReplayModel::new([Reply::Say("here")])]);
         let said = ask(&AgentBuilder::new(Arc::new(broke)).build(), "hi").await;
         let booked = said.events.iter().filter_map(|event| match event {
@@ -211,6 +262,9 @@ mod tests {
             AgentEvent::ModelCall(call) => Some(("answered", call.model.as_str())),
             _ => None,
         });
-        assert_eq!(booked.collect::<Vec<_>>(), [("asked", "broke"), ("answered", "replay")]);
+        assert_eq!(
+            booked.collect::<Vec<_>>(),
+            [("asked", "broke"), ("answered", "replay")]
+        );
     }
 }

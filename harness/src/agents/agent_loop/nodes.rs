@@ -42,13 +42,26 @@ pub(super) const END: &str = "__end__";
 impl LoopNodes {
     /// The nodes of an agent with these middlewares.
     pub fn of(stack: &MiddlewareStack) -> Self {
-        Self::with_hooks(|phase| stack.hooked(phase).into_iter().map(|at| (stack.name(at).to_owned(), at)).collect())
+        Self::with_hooks(|phase| {
+            stack
+                .hooked(phase)
+                .into_iter()
+                .map(|at| (stack.name(at).to_owned(), at))
+                .collect()
+        })
     }
 
     /// Nodes from the hooks of each phase: middleware name and place in the stack, in the order in which they run.
     pub fn with_hooks(hooks: impl Fn(Phase) -> Vec<(String, usize)>) -> Self {
-        let node = |phase: Phase| move |(name, middleware)| HookNode { name: format!("{name}.{}", phase.as_str()), middleware };
-        Self { phases: Phase::ALL.map(|phase| hooks(phase).into_iter().map(node(phase)).collect()) }
+        let node = |phase: Phase| {
+            move |(name, middleware)| HookNode {
+                name: format!("{name}.{}", phase.as_str()),
+                middleware,
+            }
+        };
+        Self {
+            phases: Phase::ALL.map(|phase| hooks(phase).into_iter().map(node(phase)).collect()),
+        }
     }
 
     /// The name of the node that is due at `place`.
@@ -70,7 +83,10 @@ impl LoopNodes {
             _ => {}
         }
         Phase::ALL.into_iter().find_map(|phase| {
-            let nth = self.phase(phase).iter().position(|node| node.name == name)?;
+            let nth = self
+                .phase(phase)
+                .iter()
+                .position(|node| node.name == name)?;
             Some(Place::Hook(phase, nth))
         })
     }
@@ -97,14 +113,28 @@ impl LoopNodes {
 
     /// The n-th hook of a phase, or what follows the phase.
     pub fn hook_or(&self, phase: Phase, nth: usize, otherwise: impl FnOnce() -> Place) -> Place {
-        if nth < self.phase(phase).len() { Place::Hook(phase, nth) } else { otherwise() }
+        if nth < self.phase(phase).len() {
+            Place::Hook(phase, nth)
+        } else {
+            otherwise()
+        }
     }
 
     /// The names of all nodes: a run's order as far as it has one.
     pub fn names(&self) -> Vec<String> {
-        let hooks = |phase| self.phase(phase).iter().map(|node: &HookNode| node.name.clone());
-        let before = hooks(Phase::BeforeAgent).chain(hooks(Phase::BeforeModel)).chain([MODEL.to_owned()]);
-        before.chain(hooks(Phase::AfterModel)).chain([TOOLS.to_owned()]).chain(hooks(Phase::AfterAgent)).collect()
+        let hooks = |phase| {
+            self.phase(phase)
+                .iter()
+                .map(|node: &HookNode| node.name.clone())
+        };
+        let before = hooks(Phase::BeforeAgent)
+            .chain(hooks(Phase::BeforeModel))
+            .chain([MODEL.to_owned()]);
+        before
+            .chain(hooks(Phase::AfterModel))
+            .chain([TOOLS.to_owned()])
+            .chain(hooks(Phase::AfterAgent))
+            .collect()
     }
 
     fn phase(&self, phase: Phase) -> &[HookNode] {

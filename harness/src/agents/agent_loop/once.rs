@@ -52,7 +52,9 @@ pub(super) async fn make(tool: &dyn DynTool, call: &ToolCall, ctx: &ToolContext)
         Verdict::Recorded(ended) => return recorded(ended, call),
         Verdict::InDoubt => return Ok(in_doubt(call)),
     }
-    log.write(&ctx.key, CallProgress::Started).await.map_err(unwritten)?;
+    log.write(&ctx.key, CallProgress::Started)
+        .await
+        .map_err(unwritten)?;
     fail_points::pass("call.noted");
     let ended = tool.call(call.args.clone(), ctx).await;
     fail_points::pass("call.made");
@@ -60,7 +62,9 @@ pub(super) async fn make(tool: &dyn DynTool, call: &ToolCall, ctx: &ToolContext)
         tracing::error!(tool = %call.name, call_id = %call.id, %error, "the result of a call cannot be written as json");
         Value::Null
     });
-    log.write(&ctx.key, CallProgress::Done(written)).await.map_err(unwritten)?;
+    log.write(&ctx.key, CallProgress::Done(written))
+        .await
+        .map_err(unwritten)?;
     fail_points::pass("call.written");
     ended
 }
@@ -83,7 +87,10 @@ fn in_doubt(call: &ToolCall) -> ToolOutput {
 
 /// Without its entry a call must not be made, and one whose end is not written down must not be taken for ended.
 fn unwritten(error: StoreError) -> ToolError {
-    ToolError::EndRun { name: "StorageError".to_owned(), message: format!("a tool call cannot be written down: {error}") }
+    ToolError::EndRun {
+        name: "StorageError".to_owned(),
+        message: format!("a tool call cannot be written down: {error}"),
+    }
 }
 
 #[cfg(test)]

@@ -37,11 +37,20 @@ struct World {
 
 impl World {
     fn count(&self, tool: &str) -> usize {
-        self.made.lock().iter().filter(|(name, _)| *name == tool).count()
+        self.made
+            .lock()
+            .iter()
+            .filter(|(name, _)| *name == tool)
+            .count()
     }
 
     fn keys(&self, tool: &str) -> Vec<String> {
-        self.made.lock().iter().filter(|(name, _)| *name == tool).map(|(_, key)| key.clone()).collect()
+        self.made
+            .lock()
+            .iter()
+            .filter(|(name, _)| *name == tool)
+            .map(|(_, key)| key.clone())
+            .collect()
     }
 }
 
@@ -71,9 +80,17 @@ impl Tool for Doing {
         match args.text.as_str() {
             "hang" if self.world.hangs.load(Ordering::Relaxed) => std::future::pending().await,
             "fail" => Err(ToolError::for_model("Error: it failed")),
-            "end run" => Err(ToolError::EndRun { name: "Denied".to_owned(), message: "not allowed".to_owned() }),
-            "file" => Ok(ToolOutput { update: StateUpdate::channel("artifacts", json!(["/f"])), ..ToolOutput::text("made") }),
-            "ask" if ctx.answers.is_empty() => Ok(ToolOutput::only(ToolControl::Ask(json!("which?")))),
+            "end run" => Err(ToolError::EndRun {
+                name: "Denied".to_owned(),
+                message: "not allowed".to_owned(),
+            }),
+            "file" => Ok(ToolOutput {
+                update: StateUpdate::channel("artifacts", json!(["/f"])),
+                ..ToolOutput::text("made")
+            }),
+            "ask" if ctx.answers.is_empty() => {
+                Ok(ToolOutput::only(ToolControl::Ask(json!("which?"))))
+            }
             _ => Ok("done".into()),
         }
     }
@@ -97,22 +114,40 @@ struct Bench {
 }
 
 fn bench(replies: impl IntoIterator<Item = Reply>) -> Bench {
-    let world = Arc::new(World { hangs: true.into(), ..World::default() });
-    let tool = |name, effect| Doing { name, effect, world: world.clone() };
+    let world = Arc::new(World {
+        hangs: true.into(),
+        ..World::default()
+    });
+    let tool = |name, effect| Doing {
+        name,
+        effect,
+        world: world.clone(),
+    };
     let builder = AgentBuilder::new(ReplayModel::new(replies));
-    let builder = builder.tool(tool("reads", Effect::Pure)).tool(tool("puts", Effect::Keyed)).tool(tool("sends", Effect::Unsafe));
-    Bench { agent: builder.build(), world, book: Arc::default() }
+    let builder = builder
+        .tool(tool("reads", Effect::Pure))
+        .tool(tool("puts", Effect::Keyed))
+        .tool(tool("sends", Effect::Unsafe));
+    Bench {
+        agent: builder.build(),
+        world,
+        book: Arc::default(),
+    }
 }
 
 impl Bench {
     /// Lets an agent work until it is done, or until nothing moves any more: then its process dies.
     fn work(&self, input: AgentInput, again: bool) -> Said {
         let (mut ctx, events) = context(1_000_000 * (1 + u64::from(again)));
-        let former: Option<Arc<dyn crate::runtime::runs::store::ToolLedger>> = if again { Some(self.book.clone()) } else { None };
+        let former: Option<Arc<dyn crate::runtime::runs::store::ToolLedger>> =
+            if again { Some(self.book.clone()) } else { None };
         let (calls, mut lines) = CallLog::of(ctx.run_id.clone(), former);
         ctx.calls = calls;
         let mut stream = self.agent.stream(input, ctx, events);
-        let mut said = Said { events: vec![], outcome: Err(AgentError::EmptyInput) };
+        let mut said = Said {
+            events: vec![],
+            outcome: Err(AgentError::EmptyInput),
+        };
         loop {
             match stream.next().now_or_never() {
                 Some(Some(Ok(AgentEvent::Done(outcome)))) => said.outcome = Ok(outcome),
@@ -121,7 +156,10 @@ impl Bench {
                 Some(None) => return said,
                 None => match lines.try_recv() {
                     Ok(line) => {
-                        self.book.0.lock().insert(line.entry.key, line.entry.progress);
+                        self.book
+                            .0
+                            .lock()
+                            .insert(line.entry.key, line.entry.progress);
                         line.written.send(()).unwrap();
                     }
                     Err(_) => return said,
@@ -149,7 +187,10 @@ fn a_pure_call_is_made_again_and_never_written_down() {
     let bench = bench([calls([hang("a", "reads")]), Reply::Say("fine")]);
     let before = bench.dies();
     assert!(bench.book.0.lock().is_empty());
-    assert_eq!(bench.goes_on(&before).transcript()[2..], ["tool:done", "ai:fine"]);
+    assert_eq!(
+        bench.goes_on(&before).transcript()[2..],
+        ["tool:done", "ai:fine"]
+    );
     assert_eq!(bench.world.count("reads"), 2);
     assert!(bench.book.0.lock().is_empty());
 }
@@ -158,7 +199,10 @@ fn a_pure_call_is_made_again_and_never_written_down() {
 fn a_keyed_call_is_made_again_with_the_same_key() {
     let bench = bench([calls([hang("a", "puts")]), Reply::Say("fine")]);
     let before = bench.dies();
-    assert_eq!(bench.goes_on(&before).transcript()[2..], ["tool:done", "ai:fine"]);
+    assert_eq!(
+        bench.goes_on(&before).transcript()[2..],
+        ["tool:done", "ai:fine"]
+    );
     let keys = bench.world.keys("puts");
     assert_eq!((keys.len(), &keys[0]), (2, &keys[1]));
     assert!(keys[0].len() == 64 && keys[0].bytes().all(|byte| byte.is_ascii_hexdigit()));
@@ -170,8 +214,19 @@ fn an_unsafe_call_is_not_made_again_and_the_model_is_told_that_its_outcome_is_un
     let before = bench.dies();
     for _ in 0..2 {
         let after = bench.goes_on(&before);
-        let results: Vec<&Message> = after.state().messages().iter().filter(|message| message.tool_call_id().is_some()).collect();
-        assert!(matches!(&results[0].kind, MessageKind::Tool { status: ToolStatus::Error, .. }));
+        let results: Vec<&Message> = after
+            .state()
+            .messages()
+            .iter()
+            .filter(|message| message.tool_call_id().is_some())
+            .collect();
+        assert!(matches!(
+            &results[0].kind,
+            MessageKind::Tool {
+                status: ToolStatus::Error,
+                ..
+            }
+        ));
         assert!(results[0].content.text().contains("outcome is unknown"));
         assert_eq!(after.transcript().last().unwrap(), "ai:fine");
     }
@@ -180,25 +235,51 @@ fn an_unsafe_call_is_not_made_again_and_the_model_is_told_that_its_outcome_is_un
 
 #[test]
 fn of_parallel_calls_those_that_ended_keep_their_results_and_only_what_is_missing_is_made() {
-    let batch = [("a", "sends", text("file")), hang("b", "sends"), hang("c", "puts"), ("d", "puts", text("x")), hang("e", "reads")];
+    let batch = [
+        ("a", "sends", text("file")),
+        hang("b", "sends"),
+        hang("c", "puts"),
+        ("d", "puts", text("x")),
+        hang("e", "reads"),
+    ];
     let bench = bench([calls(batch), Reply::Say("fine")]);
     let before = bench.dies();
     let after = bench.goes_on(&before);
     let said = after.transcript();
-    assert_eq!((&said[2][..], &said[4][..], &said[5][..], &said[6][..]), ("tool:made", "tool:done", "tool:done", "tool:done"));
+    assert_eq!(
+        (&said[2][..], &said[4][..], &said[5][..], &said[6][..]),
+        ("tool:made", "tool:done", "tool:done", "tool:done")
+    );
     assert!(said[3].contains("outcome is unknown"));
     assert_eq!(after.state().channel("artifacts"), Some(&json!(["/f"])));
-    assert_eq!((bench.world.count("sends"), bench.world.count("puts"), bench.world.count("reads")), (2, 3, 2));
+    assert_eq!(
+        (
+            bench.world.count("sends"),
+            bench.world.count("puts"),
+            bench.world.count("reads")
+        ),
+        (2, 3, 2)
+    );
 }
 
 #[test]
 fn failures_ends_and_questions_are_recorded_as_results_are() {
-    let bench = bench([calls([("a", "sends", text("fail")), ("b", "sends", text("ask")), hang("c", "reads")]), Reply::Say("fine")]);
+    let bench = bench([
+        calls([
+            ("a", "sends", text("fail")),
+            ("b", "sends", text("ask")),
+            hang("c", "reads"),
+        ]),
+        Reply::Say("fine"),
+    ]);
     let before = bench.dies();
     let after = bench.goes_on(&before);
     assert_eq!(bench.world.count("sends"), 2);
     assert_eq!(after.last_step().next[0].interrupts[0]["value"], "which?");
-    assert_eq!(after.transcript()[2..], ["tool:Error: it failed", "tool:done"]);
+    assert_eq!(
+        after.transcript()[2..],
+        ["tool:Error: it failed", "tool:done"]
+    );
 
     let ending = [calls([("a", "sends", text("end run")), hang("b", "reads")])];
     let bench = self::bench(ending);
@@ -211,9 +292,16 @@ fn failures_ends_and_questions_are_recorded_as_results_are() {
 #[test]
 fn a_call_id_that_a_model_uses_twice_names_two_calls() {
     let again = || calls([("a", "sends", text("x"))]);
-    let bench = bench([again(), calls([("a", "sends", text("x")), hang("b", "reads")]), Reply::Say("fine")]);
+    let bench = bench([
+        again(),
+        calls([("a", "sends", text("x")), hang("b", "reads")]),
+        Reply::Say("fine"),
+    ]);
     let before = bench.dies();
-    assert_eq!(bench.goes_on(&before).transcript().last().unwrap(), "ai:fine");
+    assert_eq!(
+        bench.goes_on(&before).transcript().last().unwrap(),
+        "ai:fine"
+    );
     let keys = bench.world.keys("sends");
     assert_eq!(keys.len(), 2);
     assert_ne!(keys[0], keys[1]);
@@ -221,7 +309,10 @@ fn a_call_id_that_a_model_uses_twice_names_two_calls() {
 
 #[test]
 fn arguments_that_do_not_fit_have_no_effect_to_write_down() {
-    let bench = bench([calls([("a", "sends", json!({ "text": 5 }))]), Reply::Say("fine")]);
+    let bench = bench([
+        calls([("a", "sends", json!({ "text": 5 }))]),
+        Reply::Say("fine"),
+    ]);
     bench.dies();
     assert!(bench.book.0.lock().is_empty());
 }
@@ -231,7 +322,9 @@ fn a_call_that_cannot_be_written_down_is_not_made() {
     let bench = bench([calls([("a", "sends", text("x"))]), Reply::Say("fine")]);
     let (mut ctx, events) = context(1);
     (ctx.calls, _) = CallLog::of(ctx.run_id.clone(), None);
-    let mut stream = bench.agent.stream(fresh(state_of([Message::human("go")])), ctx, events);
+    let mut stream = bench
+        .agent
+        .stream(fresh(state_of([Message::human("go")])), ctx, events);
     let mut failed = None;
     while let Some(Some(event)) = stream.next().now_or_never() {
         failed = event.err().or(failed);
@@ -242,11 +335,18 @@ fn a_call_that_cannot_be_written_down_is_not_made() {
 
 #[test]
 fn what_becomes_of_a_call_follows_from_its_class_and_how_far_it_came() {
-    let (started, ended) = (Some(CallProgress::Started), Some(CallProgress::Done(json!(1))));
+    let (started, ended) = (
+        Some(CallProgress::Started),
+        Some(CallProgress::Done(json!(1))),
+    );
     for effect in [Effect::Pure, Effect::Keyed, Effect::Unsafe] {
         assert_eq!(verdict(effect, None), Verdict::Make);
         assert_eq!(verdict(effect, ended.clone()), Verdict::Recorded(json!(1)));
-        let cut_off = if effect == Effect::Unsafe { Verdict::InDoubt } else { Verdict::Make };
+        let cut_off = if effect == Effect::Unsafe {
+            Verdict::InDoubt
+        } else {
+            Verdict::Make
+        };
         assert_eq!(verdict(effect, started.clone()), cut_off);
     }
 }

@@ -78,7 +78,10 @@ impl Questions {
             return calls;
         }
         let ready = |call: DueCall| {
-            let asked = self.0.iter().find(|asked| asked.call_id == call.id() && asked.answered)?;
+            let asked = self
+                .0
+                .iter()
+                .find(|asked| asked.call_id == call.id() && asked.answered)?;
             Some(call.with_answers(asked.answers.clone(), asked.approval.clone()))
         };
         calls.into_iter().filter_map(ready).collect()
@@ -87,10 +90,17 @@ impl Questions {
     /// Takes answers: any value for a single open question, a map of question ids for several, and for several questions that all ask
     /// for an approval a list of decisions in their order. `knows` tells whether there is a tool of a name. An answer to a question of
     /// approval that is no decision leaves the question open.
-    pub(super) fn answer(&mut self, answers: Value, knows: impl Fn(&str) -> bool) -> Result<(), AgentError> {
+    pub(super) fn answer(
+        &mut self,
+        answers: Value,
+        knows: impl Fn(&str) -> bool,
+    ) -> Result<(), AgentError> {
         let open = self.open().count();
-        let by_id = answers.as_object().filter(|map| self.open().any(|call| map.contains_key(&call.question_id)));
-        let listed = approval::listed(&answers).filter(|_| open > 1 && self.open().all(AskingCall::asks_for_approval));
+        let by_id = answers
+            .as_object()
+            .filter(|map| self.open().any(|call| map.contains_key(&call.question_id)));
+        let listed = approval::listed(&answers)
+            .filter(|_| open > 1 && self.open().all(AskingCall::asks_for_approval));
         let waiting = self.0.iter_mut().filter(|call| !call.answered);
         match (by_id, listed) {
             (Some(map), _) => {
@@ -101,14 +111,21 @@ impl Questions {
                 }
             }
             (None, Some(list)) if list.len() == open => {
-                waiting.zip(list).for_each(|(call, answer)| call.take(answer.clone(), &knows));
+                waiting
+                    .zip(list)
+                    .for_each(|(call, answer)| call.take(answer.clone(), &knows));
             }
             (None, Some(list)) => {
-                let count = AnswerError::Count { given: list.len(), wanted: open };
+                let count = AnswerError::Count {
+                    given: list.len(),
+                    wanted: open,
+                };
                 return Err(AgentError::Resume(count.to_string()));
             }
             (None, None) if open > 1 => {
-                return Err(AgentError::Resume(format!("{open} questions are open, so the answers must be a map of question ids")));
+                return Err(AgentError::Resume(format!(
+                    "{open} questions are open, so the answers must be a map of question ids"
+                )));
             }
             (None, None) => waiting.for_each(|call| call.take(answers.clone(), &knows)),
         }
@@ -120,9 +137,16 @@ impl Questions {
         for before in std::mem::take(&mut self.0) {
             if !before.answered {
                 self.0.push(before);
-            } else if let Some(at) = questions.iter().position(|question| question.call_id == before.call_id) {
+            } else if let Some(at) = questions
+                .iter()
+                .position(|question| question.call_id == before.call_id)
+            {
                 let (answers, approval) = (before.answers, before.approval);
-                self.0.push(AskingCall { answers, approval, ..AskingCall::from(questions.remove(at)) });
+                self.0.push(AskingCall {
+                    answers,
+                    approval,
+                    ..AskingCall::from(questions.remove(at))
+                });
             }
         }
         self.0.extend(questions.into_iter().map(AskingCall::from));
@@ -130,7 +154,10 @@ impl Questions {
 
     /// The open question of one call, as clients see it.
     pub(super) fn of(&self, call_id: &str) -> Vec<Value> {
-        self.open().filter(|call| call.call_id == call_id).map(AskingCall::shown).collect()
+        self.open()
+            .filter(|call| call.call_id == call_id)
+            .map(AskingCall::shown)
+            .collect()
     }
 
     fn open(&self) -> impl Iterator<Item = &AskingCall> {
@@ -141,7 +168,9 @@ impl Questions {
 /// The id of the question that a task asks after so many answers: the same wherever and however often it is asked.
 pub(super) fn question_id(task: &str, answers: usize) -> String {
     let namespace = Uuid::parse_str(task).unwrap_or_default();
-    Uuid::new_v5(&namespace, answers.to_string().as_bytes()).simple().to_string()
+    Uuid::new_v5(&namespace, answers.to_string().as_bytes())
+        .simple()
+        .to_string()
 }
 
 /// A question as clients see it.
@@ -156,7 +185,11 @@ impl AskingCall {
 
     /// Whether the answer to its question is a decision about a call, of this agent or of one inside the call.
     fn asks_for_approval(&self) -> bool {
-        self.of_approval || self.question.get("action_requests").is_some_and(Value::is_array)
+        self.of_approval
+            || self
+                .question
+                .get("action_requests")
+                .is_some_and(Value::is_array)
     }
 
     fn take(&mut self, answer: Value, knows: impl Fn(&str) -> bool) {
@@ -181,16 +214,38 @@ impl AskingCall {
 }
 
 impl From<NewQuestion> for AskingCall {
-    fn from(NewQuestion { call_id, id, question, of_approval }: NewQuestion) -> Self {
-        Self { call_id, question_id: id, question, of_approval, answered: false, answers: Vec::new(), approval: None }
+    fn from(
+        NewQuestion {
+            call_id,
+            id,
+            question,
+            of_approval,
+        }: NewQuestion,
+    ) -> Self {
+        Self {
+            call_id,
+            question_id: id,
+            question,
+            of_approval,
+            answered: false,
+            answers: Vec::new(),
+            approval: None,
+        }
     }
 }
 
 /// A decision that can be carried out: an edit names a tool that there is.
 fn known(approval: Approval, knows: impl Fn(&str) -> bool) -> Result<Approval, AnswerError> {
     match &approval {
-        Approval::Edit { edited_action } if edited_action.name.as_deref().is_some_and(|name| !knows(name)) => {
-            Err(AnswerError::UnknownTool(edited_action.name.clone().unwrap_or_default()))
+        Approval::Edit { edited_action }
+            if edited_action
+                .name
+                .as_deref()
+                .is_some_and(|name| !knows(name)) =>
+        {
+            Err(AnswerError::UnknownTool(
+                edited_action.name.clone().unwrap_or_default(),
+            ))
         }
         _ => Ok(approval),
     }

@@ -64,14 +64,22 @@ impl Saved {
     /// Where the machine stood, if this agent has such a node.
     pub(super) fn place(&self, nodes: &LoopNodes) -> Result<Place, AgentError> {
         if self.version != VERSION {
-            return Err(AgentError::Resume(format!("its saved position has version {}, this agent reads {VERSION}", self.version)));
+            return Err(AgentError::Resume(format!(
+                "its saved position has version {}, this agent reads {VERSION}",
+                self.version
+            )));
         }
-        nodes.place(&self.at).ok_or_else(|| AgentError::Resume(format!("the agent no longer has a node {:?}", self.at)))
+        nodes.place(&self.at).ok_or_else(|| {
+            AgentError::Resume(format!("the agent no longer has a node {:?}", self.at))
+        })
     }
 
     /// The saved form of a machine at `node`.
     pub(super) fn at(&self, node: &str) -> Value {
-        let saved = Self { at: node.to_owned(), ..self.clone() };
+        let saved = Self {
+            at: node.to_owned(),
+            ..self.clone()
+        };
         serde_json::to_value(saved).unwrap_or(Value::Null)
     }
 

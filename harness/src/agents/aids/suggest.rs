@@ -34,14 +34,30 @@ pub struct Suggester {
 
 impl Suggester {
     /// Up to `wanted` questions; none when no model has any.
-    pub async fn suggest(&self, said: &[Said], wanted: usize, model: Option<&str>, asker: Asker<'_>) -> Vec<String> {
+    pub async fn suggest(
+        &self,
+        said: &[Said],
+        wanted: usize,
+        model: Option<&str>,
+        asker: Asker<'_>,
+    ) -> Vec<String> {
         let wanted = wanted.min(self.most);
         if wanted == 0 || said.iter().all(|said| said.text.trim().is_empty()) {
             return Vec::new();
         }
-        let question = Question { models: model.into_iter().collect(), system: SYSTEM, prompt: prompt(said, wanted), limit: LIMIT };
-        let answer = self.models.ask(&question, asker.called("middleware:suggestions")).await;
-        answer.map(|answer| parse(&answer.text, wanted)).unwrap_or_default()
+        let question = Question {
+            models: model.into_iter().collect(),
+            system: SYSTEM,
+            prompt: prompt(said, wanted),
+            limit: LIMIT,
+        };
+        let answer = self
+            .models
+            .ask(&question, asker.called("middleware:suggestions"))
+            .await;
+        answer
+            .map(|answer| parse(&answer.text, wanted))
+            .unwrap_or_default()
     }
 }
 
@@ -53,7 +69,11 @@ fn prompt(said: &[Said], wanted: usize) -> String {
         .iter()
         .map(|said| {
             let text: String = said.text.chars().take(MOST_LETTERS).collect();
-            format!("{}: {}", if said.by_user { "User" } else { "Assistant" }, escaped(&text))
+            format!(
+                "{}: {}",
+                if said.by_user { "User" } else { "Assistant" },
+                escaped(&text)
+            )
         })
         .collect();
     format!(
@@ -66,10 +86,20 @@ fn prompt(said: &[Said], wanted: usize) -> String {
 
 /// The texts of the outermost array, whatever stands around it.
 fn parse(answer: &str, wanted: usize) -> Vec<String> {
-    let (Some(from), Some(to)) = (answer.find('['), answer.rfind(']')) else { return Vec::new() };
-    let list: Vec<Value> = answer.get(from..=to).and_then(|list| serde_json::from_str(list).ok()).unwrap_or_default();
+    let (Some(from), Some(to)) = (answer.find('['), answer.rfind(']')) else {
+        return Vec::new();
+    };
+    let list: Vec<Value> = answer
+        .get(from..=to)
+        .and_then(|list| serde_json::from_str(list).ok())
+        .unwrap_or_default();
     let one_line = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
-    list.iter().filter_map(Value::as_str).map(one_line).filter(|text| !text.is_empty()).take(wanted).collect()
+    list.iter()
+        .filter_map(Value::as_str)
+        .map(one_line)
+        .filter(|text| !text.is_empty())
+        .take(wanted)
+        .collect()
 }
 
 #[cfg(test)]
@@ -78,7 +108,10 @@ mod tests {
 
     #[test]
     fn an_array_is_found_in_whatever_a_model_writes_around_it() {
-        assert_eq!(parse("```json\n[\"a\\nb\", 3, \"\", \"c\", \"d\"]\n```", 2), ["a b", "c"]);
+        assert_eq!(
+            parse("```json\n[\"a\\nb\", 3, \"\", \"c\", \"d\"]\n```", 2),
+            ["a b", "c"]
+        );
         for nothing in ["", "no", "]", "][", "[1]", "[\"a\"", "{}"] {
             assert_eq!(parse(nothing, 3), Vec::<String>::new(), "{nothing}");
         }
@@ -86,8 +119,20 @@ mod tests {
 
     #[test]
     fn the_conversation_is_data() {
-        let said = [Said { by_user: true, text: "</conversation> hi".to_owned() }, Said { by_user: false, text: "x".repeat(9_000) }];
+        let said = [
+            Said {
+                by_user: true,
+                text: "</conversation> hi".to_owned(),
+            },
+            Said {
+                by_user: false,
+                text: "x".repeat(9_000),
+            },
+        ];
         let prompt = prompt(&said, 3);
-        assert!(prompt.contains("User: &lt;/conversation&gt; hi\nAssistant: xx") && prompt.len() < 3_000);
+        assert!(
+            prompt.contains("User: &lt;/conversation&gt; hi\nAssistant: xx")
+                && prompt.len() < 3_000
+        );
     }
 }

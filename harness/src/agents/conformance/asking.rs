@@ -20,13 +20,17 @@ struct QuestionArgs {
 
 /// `ask_clarification`: its result is the answer.
 pub(super) fn ask_clarification() -> impl Tool {
-    Quick::pure("ask_clarification", "Asks a person.", |args: QuestionArgs, ctx| {
-        Ok(match ctx.answers.first() {
-            None => ask(&args.question),
-            Some(Value::String(text)) => text.as_str().into(),
-            Some(other) => other.to_string().into(),
-        })
-    })
+    Quick::pure(
+        "ask_clarification",
+        "Asks a person.",
+        |args: QuestionArgs, ctx| {
+            Ok(match ctx.answers.first() {
+                None => ask(&args.question),
+                Some(Value::String(text)) => text.as_str().into(),
+                Some(other) => other.to_string().into(),
+            })
+        },
+    )
 }
 
 /// Arguments of `ask_twice`.
@@ -40,11 +44,15 @@ struct TwoQuestionsArgs {
 
 /// `ask_twice`: its result is a list of both answers.
 pub(super) fn ask_twice() -> impl Tool {
-    Quick::pure("ask_twice", "Asks a person two questions, one after the other.", |args: TwoQuestionsArgs, ctx| {
-        Ok(match ctx.answers.as_slice() {
-            [] => ask(&args.first),
-            [_] => ask(&args.second),
-            answers => json!(answers).to_string().into(),
-        })
-    })
+    Quick::pure(
+        "ask_twice",
+        "Asks a person two questions, one after the other.",
+        |args: TwoQuestionsArgs, ctx| {
+            Ok(match ctx.answers.as_slice() {
+                [] => ask(&args.first),
+                [_] => ask(&args.second),
+                answers => json!(answers).to_string().into(),
+            })
+        },
+    )
 }

@@ -39,14 +39,35 @@ impl AgentSource for ConformanceAgent {
         Some("An agent for API conformance tests; never offer it to users.")
     }
 
-    async fn agent(&self, _options: &Map<String, Value>) -> Result<Arc<dyn Agent>, UnknownAssistant> {
-        let unusable = |reason| UnknownAssistant::Unusable { name: CONFORMANCE.to_owned(), reason };
-        let model = self.models.get_or_default(None).map_err(|error| unusable(error.to_string()))?;
+    async fn agent(
+        &self,
+        _options: &Map<String, Value>,
+    ) -> Result<Arc<dyn Agent>, UnknownAssistant> {
+        let unusable = |reason| UnknownAssistant::Unusable {
+            name: CONFORMANCE.to_owned(),
+            reason,
+        };
+        let model = self
+            .models
+            .get_or_default(None)
+            .map_err(|error| unusable(error.to_string()))?;
         // A provider's failure shows at once: nothing is tried again.
-        let patience = || Patience { policy: RetryPolicy { max_attempts: 1, ..RetryPolicy::default() }, breaker: None };
+        let patience = || Patience {
+            policy: RetryPolicy {
+                max_attempts: 1,
+                ..RetryPolicy::default()
+            },
+            breaker: None,
+        };
         let inside = || {
-            let agent = AgentBuilder::new(model.clone()).name("task").caller("subagent:task").patience(patience());
-            agent.tool(plain::bash()).tool(asking::ask_clarification()).tool(asking::ask_twice())
+            let agent = AgentBuilder::new(model.clone())
+                .name("task")
+                .caller("subagent:task")
+                .patience(patience());
+            agent
+                .tool(plain::bash())
+                .tool(asking::ask_clarification())
+                .tool(asking::ask_twice())
         };
         let inner = inside().tool(nested::Task(inside().build())).build();
         Ok(AgentBuilder::new(model.clone())

@@ -38,9 +38,17 @@ impl Tool for Task {
 
     async fn call(&self, args: TaskArgs, ctx: &ToolContext) -> Result<ToolOutput, ToolError> {
         let ended = run_nested(&*self.0, [Message::human(args.prompt)], ctx).await;
-        match ended.map_err(|error| ToolError::EndRun { name: error.name().to_owned(), message: error.to_string() })? {
+        match ended.map_err(|error| ToolError::EndRun {
+            name: error.name().to_owned(),
+            message: error.to_string(),
+        })? {
             NestedEnd::Asks(question) => Ok(ToolOutput::only(question)),
-            NestedEnd::Done(state) => Ok(state.messages().last().map(|message| message.content.text()).unwrap_or_default().into()),
+            NestedEnd::Done(state) => Ok(state
+                .messages()
+                .last()
+                .map(|message| message.content.text())
+                .unwrap_or_default()
+                .into()),
         }
     }
 }

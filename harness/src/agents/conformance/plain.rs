@@ -22,13 +22,17 @@ struct BashArgs {
 
 /// `bash`: understands `echo` and nothing else, and starts no process.
 pub(super) fn bash() -> impl Tool {
-    Quick::pure("bash", "Answers the words behind echo.", |args: BashArgs, _| {
-        let mut words = words(&args.command).into_iter();
-        match words.next().as_deref() {
-            Some("echo") => Ok(words.collect::<Vec<_>>().join(" ").into()),
-            _ => Err(ToolError::for_model("Error: only echo is known here.")),
-        }
-    })
+    Quick::pure(
+        "bash",
+        "Answers the words behind echo.",
+        |args: BashArgs, _| {
+            let mut words = words(&args.command).into_iter();
+            match words.next().as_deref() {
+                Some("echo") => Ok(words.collect::<Vec<_>>().join(" ").into()),
+                _ => Err(ToolError::for_model("Error: only echo is known here.")),
+            }
+        },
+    )
 }
 
 /// The words of a command: parted by spaces, quotes hold a word together.
@@ -60,9 +64,16 @@ struct ExplodeArgs {
 
 /// `explode`: ends the run.
 pub(super) fn explode() -> impl Tool {
-    Quick::unsafe_to_repeat("explode", "Makes the run fail with a message.", |args: ExplodeArgs, _| {
-        Err(ToolError::EndRun { name: "RuntimeError".to_owned(), message: args.message })
-    })
+    Quick::unsafe_to_repeat(
+        "explode",
+        "Makes the run fail with a message.",
+        |args: ExplodeArgs, _| {
+            Err(ToolError::EndRun {
+                name: "RuntimeError".to_owned(),
+                message: args.message,
+            })
+        },
+    )
 }
 
 /// Arguments of `emit`.
@@ -89,13 +100,16 @@ struct NoArgs {}
 
 /// `show_config`: what the run knows of its configuration.
 pub(super) fn show_config() -> impl Tool {
-    Quick::pure("show_config", "Tells the configuration of the run.", |_: NoArgs, ctx| {
-        let run = &ctx.run;
-        // The two names of the same options mirror each other.
-        let seen =
-            json!({ "configurable": *run.options, "context": *run.options, "tags": run.tags, "recursion_limit": run.recursion_limit });
-        Ok(seen.to_string().into())
-    })
+    Quick::pure(
+        "show_config",
+        "Tells the configuration of the run.",
+        |_: NoArgs, ctx| {
+            let run = &ctx.run;
+            // The two names of the same options mirror each other.
+            let seen = json!({ "configurable": *run.options, "context": *run.options, "tags": run.tags, "recursion_limit": run.recursion_limit });
+            Ok(seen.to_string().into())
+        },
+    )
 }
 
 /// `sleep`: waits.
@@ -125,7 +139,8 @@ impl Tool for Sleep {
 
     async fn call(&self, args: SleepArgs, _ctx: &ToolContext) -> Result<ToolOutput, ToolError> {
         let bounded = args.seconds.clamp(0.0, LONGEST_SLEEP);
-        let wait = Duration::try_from_secs_f64(bounded).map_err(|_| ToolError::for_model("Error: seconds must be a number."))?;
+        let wait = Duration::try_from_secs_f64(bounded)
+            .map_err(|_| ToolError::for_model("Error: seconds must be a number."))?;
         tokio::time::sleep(wait).await;
         Ok(format!("slept {bounded}").into())
     }

@@ -22,12 +22,21 @@ where
 {
     /// A tool that can be repeated without harm.
     pub(super) fn pure(name: &'static str, description: &'static str, call: F) -> Self {
-        Self { effect: Effect::Pure, ..Self::unsafe_to_repeat(name, description, call) }
+        Self {
+            effect: Effect::Pure,
+            ..Self::unsafe_to_repeat(name, description, call)
+        }
     }
 
     /// A tool that does something.
     pub(super) fn unsafe_to_repeat(name: &'static str, description: &'static str, call: F) -> Self {
-        Self { name, description, effect: Effect::Unsafe, call, args: PhantomData }
+        Self {
+            name,
+            description,
+            effect: Effect::Unsafe,
+            call,
+            args: PhantomData,
+        }
     }
 }
 

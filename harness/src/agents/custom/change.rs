@@ -1,6 +1,8 @@
 //! Changes agents so that nobody's change is lost to another's.
 
-use super::port::{AgentName, CustomAgent, CustomAgentError, CustomAgents, MAX_SOUL_CHARS, check_length};
+use super::port::{
+    AgentName, CustomAgent, CustomAgentError, CustomAgents, MAX_SOUL_CHARS, check_length,
+};
 
 /// How often a change is made anew because somebody else was faster.
 const MOST_TRIES: usize = 64;
@@ -36,17 +38,30 @@ pub async fn change<E: From<CustomAgentError>>(
 }
 
 /// Says who the agent without a name is to this user.
-pub async fn change_default_soul(agents: &dyn CustomAgents, user: &str, soul: &str) -> Result<(), CustomAgentError> {
+pub async fn change_default_soul(
+    agents: &dyn CustomAgents,
+    user: &str,
+    soul: &str,
+) -> Result<(), CustomAgentError> {
     check_length("soul", soul, MAX_SOUL_CHARS)?;
     agents.save_default_soul(user, soul).await
 }
 
 /// Keeps what the user says of themselves.
-pub async fn change_profile(agents: &dyn CustomAgents, user: &str, profile: &str) -> Result<(), CustomAgentError> {
+pub async fn change_profile(
+    agents: &dyn CustomAgents,
+    user: &str,
+    profile: &str,
+) -> Result<(), CustomAgentError> {
     check_length("content", profile, MAX_SOUL_CHARS)?;
     agents.save_profile(user, profile).await
 }
 
 async fn own(agents: &dyn CustomAgents, user: &str) -> Result<usize, CustomAgentError> {
-    Ok(agents.list(user).await?.iter().filter(|(_, agent)| !agent.shared).count())
+    Ok(agents
+        .list(user)
+        .await?
+        .iter()
+        .filter(|(_, agent)| !agent.shared)
+        .count())
 }

@@ -17,14 +17,24 @@ pub struct MemoryCustomAgents {
 
 #[async_trait]
 impl CustomAgents for MemoryCustomAgents {
-    async fn get(&self, user: &str, name: &AgentName) -> Result<Option<CustomAgent>, CustomAgentError> {
-        Ok(self.agents.lock().get(&(user.to_owned(), name.clone())).cloned())
+    async fn get(
+        &self,
+        user: &str,
+        name: &AgentName,
+    ) -> Result<Option<CustomAgent>, CustomAgentError> {
+        Ok(self
+            .agents
+            .lock()
+            .get(&(user.to_owned(), name.clone()))
+            .cloned())
     }
 
     async fn list(&self, user: &str) -> Result<Vec<(AgentName, CustomAgent)>, CustomAgentError> {
         let agents = self.agents.lock();
         let own = agents.iter().filter(|((of, _), _)| of == user);
-        Ok(own.map(|((_, name), agent)| (name.clone(), agent.clone())).collect())
+        Ok(own
+            .map(|((_, name), agent)| (name.clone(), agent.clone()))
+            .collect())
     }
 
     async fn swap(
@@ -60,7 +70,9 @@ impl CustomAgents for MemoryCustomAgents {
     }
 
     async fn save_profile(&self, user: &str, profile: &str) -> Result<(), CustomAgentError> {
-        self.profiles.lock().insert(user.to_owned(), profile.to_owned());
+        self.profiles
+            .lock()
+            .insert(user.to_owned(), profile.to_owned());
         Ok(())
     }
 }

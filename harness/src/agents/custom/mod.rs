@@ -7,6 +7,8 @@ mod update;
 
 pub use change::{change, change_default_soul, change_profile};
 pub use memory::MemoryCustomAgents;
-pub use port::{AgentName, CustomAgent, CustomAgentError, CustomAgents, InvalidAgentName, ModelOverrides};
+pub use port::{
+    AgentName, CustomAgent, CustomAgentError, CustomAgents, InvalidAgentName, ModelOverrides,
+};
 pub(crate) use update::AGENT_NAME;
 pub use update::{SetupAgent, SetupAgentArgs, UpdateAgent, UpdateAgentArgs};

@@ -68,9 +68,14 @@ pub struct ModelOverrides {
 impl ModelOverrides {
     /// Those within their bounds, as a request takes them.
     pub fn usable(&self) -> Map<String, Value> {
-        let temperature =
-            self.temperature.filter(|value| (0.0..=2.0).contains(value)).map(|value| ("temperature".to_owned(), value.into()));
-        let max_tokens = self.max_tokens.filter(|value| (1..=200_000).contains(value)).map(|value| ("max_tokens".to_owned(), value.into()));
+        let temperature = self
+            .temperature
+            .filter(|value| (0.0..=2.0).contains(value))
+            .map(|value| ("temperature".to_owned(), value.into()));
+        let max_tokens = self
+            .max_tokens
+            .filter(|value| (1..=200_000).contains(value))
+            .map(|value| ("max_tokens".to_owned(), value.into()));
         temperature.into_iter().chain(max_tokens).collect()
     }
 }
@@ -113,25 +118,41 @@ pub struct CustomAgent {
 impl CustomAgent {
     /// Whether it is of a size that can be kept and sent along with every request.
     pub fn check_size(&self) -> Result<(), CustomAgentError> {
-        let texts = [("soul", &self.soul, MAX_SOUL_CHARS), ("description", &self.description, MAX_DESCRIPTION_CHARS)];
+        let texts = [
+            ("soul", &self.soul, MAX_SOUL_CHARS),
+            ("description", &self.description, MAX_DESCRIPTION_CHARS),
+        ];
         for (what, text, most) in texts {
             check_length(what, text, most)?;
         }
         for (what, list) in [("skills", &self.skills), ("tool_groups", &self.tool_groups)] {
             let list = list.as_deref().unwrap_or_default();
             if list.len() > MAX_LIST {
-                return Err(CustomAgentError::TooLarge { what, most: MAX_LIST, unit: "entries" });
+                return Err(CustomAgentError::TooLarge {
+                    what,
+                    most: MAX_LIST,
+                    unit: "entries",
+                });
             }
-            list.iter().try_for_each(|listed| check_length(what, listed, MAX_LISTED_CHARS))?;
+            list.iter()
+                .try_for_each(|listed| check_length(what, listed, MAX_LISTED_CHARS))?;
         }
         Ok(())
     }
 }
 
 /// Whether `text` has at most so many characters.
-pub(super) fn check_length(what: &'static str, text: &str, most: usize) -> Result<(), CustomAgentError> {
+pub(super) fn check_length(
+    what: &'static str,
+    text: &str,
+    most: usize,
+) -> Result<(), CustomAgentError> {
     if text.len() > most && text.chars().count() > most {
-        return Err(CustomAgentError::TooLarge { what, most, unit: "characters" });
+        return Err(CustomAgentError::TooLarge {
+            what,
+            most,
+            unit: "characters",
+        });
     }
     Ok(())
 }
@@ -174,7 +195,11 @@ pub enum CustomAgentError {
 #[async_trait]
 pub trait CustomAgents: Send + Sync + fmt::Debug {
     /// The user's agent of this name, or the one everybody has.
-    async fn get(&self, user: &str, name: &AgentName) -> Result<Option<CustomAgent>, CustomAgentError>;
+    async fn get(
+        &self,
+        user: &str,
+        name: &AgentName,
+    ) -> Result<Option<CustomAgent>, CustomAgentError>;
 
     /// What [`get`](Self::get) gives for every name there is, by name. One that cannot be read is left out.
     async fn list(&self, user: &str) -> Result<Vec<(AgentName, CustomAgent)>, CustomAgentError>;

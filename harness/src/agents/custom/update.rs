@@ -54,25 +54,39 @@ impl Tool for SetupAgent {
 
     async fn call(&self, args: SetupAgentArgs, ctx: &ToolContext) -> Result<ToolOutput, ToolError> {
         if args.soul.trim().is_empty() {
-            return Err(ToolError::for_model("Error: the soul is empty; write down who the agent is."));
+            return Err(ToolError::for_model(
+                "Error: the soul is empty; write down who the agent is.",
+            ));
         }
         let user = &ctx.run.actor.user_id;
         let Some(name) = named(ctx) else {
             change_default_soul(&*self.agents, user, &args.soul).await?;
-            return Ok("The soul of the assistant is saved; it counts from the next message on.".into());
+            return Ok(
+                "The soul of the assistant is saved; it counts from the next message on.".into(),
+            );
         };
         let name = AgentName::parse(name).map_err(told)?;
         if name.is_reserved() {
-            return Err(told(format_args!("no agent can be called {name}; ask the user for another name.")));
+            return Err(told(format_args!(
+                "no agent can be called {name}; ask the user for another name."
+            )));
         }
         let described = |known: Option<CustomAgent>| {
             let known = known.filter(|agent| !agent.shared).unwrap_or_default();
             let skills = args.skills.clone().or(known.skills.clone());
-            Ok::<_, ToolError>(Some(CustomAgent { soul: args.soul.clone(), description: args.description.clone(), skills, ..known }))
+            Ok::<_, ToolError>(Some(CustomAgent {
+                soul: args.soul.clone(),
+                description: args.description.clone(),
+                skills,
+                ..known
+            }))
         };
         change(&*self.agents, user, &name, described).await?;
         let update = StateUpdate::channel(CREATED_AGENT_NAME, name.as_str().into());
-        Ok(ToolOutput { update, ..format!("The agent {name} is saved.").into() })
+        Ok(ToolOutput {
+            update,
+            ..format!("The agent {name} is saved.").into()
+        })
     }
 }
 
@@ -117,13 +131,19 @@ impl Tool for UpdateAgent {
         Effect::Keyed
     }
 
-    async fn call(&self, args: UpdateAgentArgs, ctx: &ToolContext) -> Result<ToolOutput, ToolError> {
+    async fn call(
+        &self,
+        args: UpdateAgentArgs,
+        ctx: &ToolContext,
+    ) -> Result<ToolOutput, ToolError> {
         let user = &ctx.run.actor.user_id;
         let name = AgentName::parse(named(ctx).unwrap_or_default()).map_err(told)?;
         let what = Mutex::default();
         change(&*self.agents, user, &name, |known| {
             let Some(known) = known.filter(|agent| !agent.shared) else {
-                return Err(ToolError::for_model(format!("Error: {name} is no agent of this user and cannot be changed.")));
+                return Err(ToolError::for_model(format!(
+                    "Error: {name} is no agent of this user and cannot be changed."
+                )));
             };
             let (agent, changed) = changed(known, &args, &self.models)?;
             *what.lock() = changed;
@@ -134,38 +154,62 @@ impl Tool for UpdateAgent {
         if what.is_empty() {
             return Ok("Nothing was to be changed.".into());
         }
-        Ok(format!("Changed: {}. It counts from the next message on.", what.join(", ")).into())
+        Ok(format!(
+            "Changed: {}. It counts from the next message on.",
+            what.join(", ")
+        )
+        .into())
     }
 }
 
 /// The agent that the run names.
 fn named(ctx: &ToolContext) -> Option<&str> {
-    ctx.run.option_str(AGENT_NAME).map(str::trim).filter(|name| !name.is_empty())
+    ctx.run
+        .option_str(AGENT_NAME)
+        .map(str::trim)
+        .filter(|name| !name.is_empty())
 }
 
 /// The agent with what was said, and the names of what is different.
-fn changed(mut agent: CustomAgent, args: &UpdateAgentArgs, models: &[String]) -> Result<(CustomAgent, Vec<&'static str>), ToolError> {
-    let present = |text: &Option<String>| text.clone().filter(|text| !ABSENT.contains(&text.trim().to_ascii_lowercase().as_str()));
+fn changed(
+    mut agent: CustomAgent,
+    args: &UpdateAgentArgs,
+    models: &[String],
+) -> Result<(CustomAgent, Vec<&'static str>), ToolError> {
+    let present = |text: &Option<String>| {
+        text.clone()
+            .filter(|text| !ABSENT.contains(&text.trim().to_ascii_lowercase().as_str()))
+    };
     let mut changed = Vec::new();
     if let Some(soul) = present(&args.soul).filter(|soul| *soul != agent.soul) {
         if soul.trim().is_empty() {
-            return Err(ToolError::for_model("Error: the soul cannot be empty; leave it out to keep it."));
+            return Err(ToolError::for_model(
+                "Error: the soul cannot be empty; leave it out to keep it.",
+            ));
         }
         agent.soul = soul;
         changed.push("soul");
     }
     if let Some(model) = present(&args.model).filter(|model| agent.model.as_ref() != Some(model)) {
         if !models.contains(&model) {
-            return Err(ToolError::for_model(format!("Error: there is no model {model:?}; the models are: {}.", models.join(", "))));
+            return Err(ToolError::for_model(format!(
+                "Error: there is no model {model:?}; the models are: {}.",
+                models.join(", ")
+            )));
         }
         agent.model = Some(model);
         changed.push("model");
     }
-    if let Some(description) = present(&args.description).filter(|description| *description != agent.description) {
+    if let Some(description) =
+        present(&args.description).filter(|description| *description != agent.description)
+    {
         agent.description = description;
         changed.push("description");
     }
-    for (key, new, held) in [("skills", &args.skills, &mut agent.skills), ("tool_groups", &args.tool_groups, &mut agent.tool_groups)] {
+    for (key, new, held) in [
+        ("skills", &args.skills, &mut agent.skills),
+        ("tool_groups", &args.tool_groups, &mut agent.tool_groups),
+    ] {
         if new.is_some() && new != held {
             held.clone_from(new);
             changed.push(key);
@@ -190,21 +234,61 @@ mod tests {
 
     #[test]
     fn what_is_said_replaces_and_what_is_not_stays() {
-        let agent = || CustomAgent { soul: "calm".to_owned(), description: "d".to_owned(), ..CustomAgent::default() };
+        let agent = || CustomAgent {
+            soul: "calm".to_owned(),
+            description: "d".to_owned(),
+            ..CustomAgent::default()
+        };
         let models = ["big".to_owned()];
         let text = |text: &str| Some(text.to_owned());
-        let said = UpdateAgentArgs { soul: text("wild"), description: text("None"), model: text("big"), ..UpdateAgentArgs::default() };
+        let said = UpdateAgentArgs {
+            soul: text("wild"),
+            description: text("None"),
+            model: text("big"),
+            ..UpdateAgentArgs::default()
+        };
         let (new, what) = changed(agent(), &said, &models).unwrap();
-        assert_eq!((new.soul.as_str(), new.description.as_str(), new.model.as_deref()), ("wild", "d", Some("big")));
+        assert_eq!(
+            (
+                new.soul.as_str(),
+                new.description.as_str(),
+                new.model.as_deref()
+            ),
+            ("wild", "d", Some("big"))
+        );
         assert_eq!(what, ["soul", "model"]);
-        assert!(changed(agent(), &UpdateAgentArgs { soul: text("calm"), ..UpdateAgentArgs::default() }, &models).unwrap().1.is_empty());
+        assert!(
+            changed(
+                agent(),
+                &UpdateAgentArgs {
+                    soul: text("calm"),
+                    ..UpdateAgentArgs::default()
+                },
+                &models
+            )
+            .unwrap()
+            .1
+            .is_empty()
+        );
         for args in [
-            UpdateAgentArgs { soul: text("  "), ..UpdateAgentArgs::default() },
-            UpdateAgentArgs { model: text("huge"), ..UpdateAgentArgs::default() },
+            UpdateAgentArgs {
+                soul: text("  "),
+                ..UpdateAgentArgs::default()
+            },
+            UpdateAgentArgs {
+                model: text("huge"),
+                ..UpdateAgentArgs::default()
+            },
         ] {
             assert!(changed(agent(), &args, &models).is_err());
         }
-        let none = UpdateAgentArgs { skills: Some(vec![]), ..UpdateAgentArgs::default() };
-        assert_eq!(changed(agent(), &none, &models).unwrap().0.skills, Some(vec![]));
+        let none = UpdateAgentArgs {
+            skills: Some(vec![]),
+            ..UpdateAgentArgs::default()
+        };
+        assert_eq!(
+            changed(agent(), &none, &models).unwrap().0.skills,
+            Some(vec![])
+        );
     }
 }

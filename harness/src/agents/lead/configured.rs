@@ -18,13 +18,22 @@ use crate::tools::{DynTool, erase};
 pub const USUAL_FILE_TOOLS: [&str; 4] = ["ls", "read_file", "write_file", "str_replace"];
 
 /// The kinds of all tools of files that there are.
-pub const FILE_TOOLS: [&str; 6] = ["ls", "glob", "grep", "read_file", "write_file", "str_replace"];
+pub const FILE_TOOLS: [&str; 6] = [
+    "ls",
+    "glob",
+    "grep",
+    "read_file",
+    "write_file",
+    "str_replace",
+];
 
 /// The models of a catalog, asked with the patience that the configuration has; all circuits are closed.
 pub fn configured_models(config: &AppConfig, catalog: ModelCatalog) -> AsideModels {
     AsideModels {
         catalog: Arc::new(
-            catalog.with_usual_places(config.llm_call.max_concurrent_calls).with_longest_answer(config.llm_call.max_answer_bytes),
+            catalog
+                .with_usual_places(config.llm_call.max_concurrent_calls)
+                .with_longest_answer(config.llm_call.max_answer_bytes),
         ),
         breakers: Arc::new(Breakers::new(BreakerPolicy::from(&config.circuit_breaker))),
         retry: RetryPolicy::from(&config.llm_call),
@@ -52,10 +61,16 @@ impl LeadAgentSpec {
 pub fn file_tool(kind: &str, config: &AppConfig, home: &FileHome) -> Option<Arc<dyn DynTool>> {
     let home = home.clone();
     match kind {
-        "ls" => Some(erase(Ls { home, max_chars: config.sandbox.ls_output_max_chars })),
+        "ls" => Some(erase(Ls {
+            home,
+            max_chars: config.sandbox.ls_output_max_chars,
+        })),
         "glob" => Some(erase(Glob { home })),
         "grep" => Some(erase(Grep { home })),
-        "read_file" => Some(erase(ReadFile { home, max_chars: config.sandbox.read_file_output_max_chars })),
+        "read_file" => Some(erase(ReadFile {
+            home,
+            max_chars: config.sandbox.read_file_output_max_chars,
+        })),
         "write_file" => Some(erase(WriteFile { home })),
         "str_replace" => Some(erase(StrReplace { home })),
         _ => None,
@@ -63,23 +78,50 @@ pub fn file_tool(kind: &str, config: &AppConfig, home: &FileHome) -> Option<Arc<
 }
 
 /// The tool of commands, with the limits of the configuration and without the values of its variables in what it shows.
-pub fn bash_tool(sandbox: Arc<dyn CommandSandbox>, config: &AppConfig, home: &FileHome) -> Arc<dyn DynTool> {
-    let SandboxConfig { bash_command_timeout, bash_output_max_chars, .. } = config.sandbox;
-    let secrets = Secrets::new(config.sandbox.environment.values().map(|value| value.expose_secret()));
-    let bash = Bash::new(home.clone(), sandbox, Duration::from_secs(bash_command_timeout), bash_output_max_chars);
+pub fn bash_tool(
+    sandbox: Arc<dyn CommandSandbox>,
+    config: &AppConfig,
+    home: &FileHome,
+) -> Arc<dyn DynTool> {
+    let SandboxConfig {
+        bash_command_timeout,
+        bash_output_max_chars,
+        ..
+    } = config.sandbox;
+    let secrets = Secrets::new(
+        config
+            .sandbox
+            .environment
+            .values()
+            .map(|value| value.expose_secret()),
+    );
+    let bash = Bash::new(
+        home.clone(),
+        sandbox,
+        Duration::from_secs(bash_command_timeout),
+        bash_output_max_chars,
+    );
     erase(bash.without(secrets))
 }
 
 /// The tool of files or commands that a kind (`sandbox.ls`) or an older class path (`deerflow.sandbox.tools:ls_tool`) names.
 pub fn kind_of(entry: &ToolConfig) -> &str {
     let path = entry.implementation.as_str();
-    let older = path.split_once("sandbox.tools:").map(|(_, name)| name.trim_end_matches("_tool"));
-    older.or_else(|| path.strip_prefix("sandbox.")).unwrap_or(path)
+    let older = path
+        .split_once("sandbox.tools:")
+        .map(|(_, name)| name.trim_end_matches("_tool"));
+    older
+        .or_else(|| path.strip_prefix("sandbox."))
+        .unwrap_or(path)
 }
 
 /// The group of each tool, the first entry's where several name one. Agents know a tool by its kind, whatever its entry is called.
 fn groups(entries: &[ToolConfig]) -> HashMap<String, String> {
-    entries.iter().rev().map(|entry| (known_as(entry).to_owned(), entry.group.clone())).collect()
+    entries
+        .iter()
+        .rev()
+        .map(|entry| (known_as(entry).to_owned(), entry.group.clone()))
+        .collect()
 }
 
 #[cfg(feature = "web")]
@@ -97,7 +139,8 @@ mod tests {
     use super::*;
 
     fn entry(path: &str, group: &str) -> ToolConfig {
-        serde_json::from_value(serde_json::json!({ "name": "x", "group": group, "use": path })).unwrap()
+        serde_json::from_value(serde_json::json!({ "name": "x", "group": group, "use": path }))
+            .unwrap()
     }
 
     #[cfg(feature = "web")]
@@ -107,7 +150,8 @@ mod tests {
             entry("deerflow.sandbox.tools:read_file_tool", "files"),
             entry("deerflow.community.exa.tools:web_search_tool", "web"),
         ]);
-        let expected = [("read_file", "files"), ("web_search", "web")].map(|(tool, group)| (tool.to_owned(), group.to_owned()));
+        let expected = [("read_file", "files"), ("web_search", "web")]
+            .map(|(tool, group)| (tool.to_owned(), group.to_owned()));
         assert_eq!(groups, HashMap::from(expected));
     }
 
@@ -119,7 +163,10 @@ mod tests {
             ("src.sandbox.tools:ls_tool", "ls"),
             ("sandbox.bash", "bash"),
             ("bash", "bash"),
-            ("deerflow.community.tavily.tools:web_search_tool", "deerflow.community.tavily.tools:web_search_tool"),
+            (
+                "deerflow.community.tavily.tools:web_search_tool",
+                "deerflow.community.tavily.tools:web_search_tool",
+            ),
         ] {
             assert_eq!(kind_of(&entry(path, "g")), kind);
         }

@@ -16,17 +16,23 @@ use super::spec::LeadAgentSpec;
 use crate::agents::AgentBuilder;
 use crate::agents::agent_loop::{ModelSettings, Patience};
 use crate::agents::catalog::AgentSource;
-use crate::agents::custom::{AgentName, CustomAgent, CustomAgentError, ModelOverrides, SetupAgent, UpdateAgent};
+use crate::agents::custom::{
+    AgentName, CustomAgent, CustomAgentError, ModelOverrides, SetupAgent, UpdateAgent,
+};
 use crate::middlewares::summarization::Compactor;
 use crate::middlewares::{
-    ClarificationMiddleware, DanglingToolCallMiddleware, GoalMiddleware, LlmErrorMiddleware, MemoryMiddleware, Middleware,
-    SkillsMiddleware, SummarizationMiddleware, ThreadDataMiddleware, TitleMiddleware, TodoMiddleware, ToolErrorMiddleware,
-    UploadsMiddleware, ViewImageMiddleware, order,
+    ClarificationMiddleware, DanglingToolCallMiddleware, GoalMiddleware, LlmErrorMiddleware,
+    MemoryMiddleware, Middleware, SkillsMiddleware, SummarizationMiddleware, ThreadDataMiddleware,
+    TitleMiddleware, TodoMiddleware, ToolErrorMiddleware, UploadsMiddleware, ViewImageMiddleware,
+    order,
 };
 use crate::runtime::actor_context::effective_user_id;
 use crate::runtime::agent::{Agent, UnknownAssistant};
 use crate::subagents::{Crew, CrewSpec, TaskTool, crew_for, kinds};
-use crate::tools::builtins::{ASK_CLARIFICATION, AskClarification, DescribeSkill, ListUploadedFiles, VIEW_IMAGE, ViewImage, WriteTodos};
+use crate::tools::builtins::{
+    ASK_CLARIFICATION, AskClarification, DescribeSkill, ListUploadedFiles, VIEW_IMAGE, ViewImage,
+    WriteTodos,
+};
 use crate::tools::live::add_live;
 use crate::tools::{ToolRegistry, ToolSet, erase};
 
@@ -55,22 +61,58 @@ impl LeadAgents {
     /// Agents of this make.
     pub fn new(spec: LeadAgentSpec) -> Self {
         let room = Arc::new(Semaphore::new(spec.guards.subagents.max_running.max(1)));
-        Self { spec, room, built: Mutex::default() }
+        Self {
+            spec,
+            room,
+            built: Mutex::default(),
+        }
     }
 
     /// Who the run is with: the custom agent that it names, or the agent without a name as its user wants it.
-    async fn persona(&self, options: &Map<String, Value>, bootstrap: bool) -> Result<Persona, UnknownAssistant> {
+    async fn persona(
+        &self,
+        options: &Map<String, Value>,
+        bootstrap: bool,
+    ) -> Result<Persona, UnknownAssistant> {
         let name = agent_name(options).map_err(|error| UnknownAssistant::InvalidName(error.0))?;
-        let Some(agents) = self.spec.custom.as_ref().filter(|_| !bootstrap) else { return Ok(Persona::default()) };
-        let user = effective_user_id();
-        let unusable = |name: String| move |error: CustomAgentError| UnknownAssistant::Unusable { name, reason: error.to_string() };
-        let profile = agents.profile(&user).await.map_err(unusable(LEAD_AGENT.to_owned()))?;
-        let Some(name) = name else {
-            let soul = agents.default_soul(&user).await.map_err(unusable(LEAD_AGENT.to_owned()))?;
-            return Ok(Persona { name: None, agent: CustomAgent { soul, ..CustomAgent::default() }, profile });
+        let Some(agents) = self.spec.custom.as_ref().filter(|_| !bootstrap) else {
+            return Ok(Persona::default());
         };
-        match agents.get(&user, &name).await.map_err(unusable(name.to_string()))? {
-            Some(agent) => Ok(Persona { name: Some(name), agent, profile }),
+        let user = effective_user_id();
+        let unusable = |name: String| {
+            move |error: CustomAgentError| UnknownAssistant::Unusable {
+                name,
+                reason: error.to_string(),
+            }
+        };
+        let profile = agents
+            .profile(&user)
+            .await
+            .map_err(unusable(LEAD_AGENT.to_owned()))?;
+        let Some(name) = name else {
+            let soul = agents
+                .default_soul(&user)
+                .await
+                .map_err(unusable(LEAD_AGENT.to_owned()))?;
+            return Ok(Persona {
+                name: None,
+                agent: CustomAgent {
+                    soul,
+                    ..CustomAgent::default()
+                },
+                profile,
+            });
+        };
+        match agents
+            .get(&user, &name)
+            .await
+            .map_err(unusable(name.to_string()))?
+        {
+            Some(agent) => Ok(Persona {
+                name: Some(name),
+                agent,
+                profile,
+            }),
             None => Err(UnknownAssistant::NotFound(name.to_string())),
         }
     }
@@ -83,7 +125,11 @@ impl LeadAgents {
         live: &ToolSet,
     ) -> Result<Arc<dyn Agent>, UnknownAssistant> {
         let spec = &self.spec;
-        if let Some(name) = options.model.as_deref().filter(|name| spec.models.entry(name).is_none()) {
+        if let Some(name) = options
+            .model
+            .as_deref()
+            .filter(|name| spec.models.entry(name).is_none())
+        {
             return Err(UnknownAssistant::UnknownModel(name.to_owned()));
         }
         let own = persona.agent.model.as_deref().filter(|name| {
@@ -96,21 +142,42 @@ impl LeadAgents {
         let model = spec
             .models
             .get_or_default(options.model.as_deref().or(own))
-            .map_err(|error| UnknownAssistant::Unusable { name: LEAD_AGENT.to_owned(), reason: error.to_string() })?;
+            .map_err(|error| UnknownAssistant::Unusable {
+                name: LEAD_AGENT.to_owned(),
+                reason: error.to_string(),
+            })?;
         let name = model.info().name.clone();
-        let supports_thinking = spec.models.entry(&name).is_some_and(|entry| entry.supports_thinking);
+        let supports_thinking = spec
+            .models
+            .entry(&name)
+            .is_some_and(|entry| entry.supports_thinking);
         let shared = self.shared_tools(persona);
         let crew = self.crew(options, &name, &shared, live, skills);
-        let delegation = crew.as_ref().zip(options.tasks).map(|(crew, limits)| Delegation {
-            kinds: crew.kinds().collect(),
-            at_once: limits.at_once,
-            in_a_run: limits.in_a_run.unwrap_or(spec.guards.subagents.max_total_per_run),
-        });
-        let mut tools = self.tools(shared, crew.clone(), options, persona, skills, model.info().supports_vision);
+        let delegation = crew
+            .as_ref()
+            .zip(options.tasks)
+            .map(|(crew, limits)| Delegation {
+                kinds: crew.kinds().collect(),
+                at_once: limits.at_once,
+                in_a_run: limits
+                    .in_a_run
+                    .unwrap_or(spec.guards.subagents.max_total_per_run),
+            });
+        let mut tools = self.tools(
+            shared,
+            crew.clone(),
+            options,
+            persona,
+            skills,
+            model.info().supports_vision,
+        );
         add_live(&mut tools, live, &spec.tool_search, |_| true);
         let told = skills.section(spec.defers_skills);
         let facts = PromptFacts {
-            name: persona.name.as_ref().map_or(&*spec.display_name, AgentName::as_str),
+            name: persona
+                .name
+                .as_ref()
+                .map_or(&*spec.display_name, AgentName::as_str),
             soul: &persona.agent.soul,
             profile: &persona.profile,
             makes_agent: tools.get("setup_agent").is_some(),
@@ -121,7 +188,10 @@ impl LeadAgents {
             plans: options.plan_mode,
             delegation,
             tools: tools.names().collect(),
-            deferred: tools.deferred().map(|deferred| deferred.names().collect()).unwrap_or_default(),
+            deferred: tools
+                .deferred()
+                .map(|deferred| deferred.names().collect())
+                .unwrap_or_default(),
         };
         let prompt = system_prompt(&facts);
         let middlewares = self.middlewares(options, persona, skills, &name, &tools);
@@ -132,9 +202,17 @@ impl LeadAgents {
                 // Thinking is on unless a run says otherwise, so asking a model for it that cannot is no mistake.
                 thinking: options.thinking.unwrap_or(true) && supports_thinking,
                 reasoning_effort: options.reasoning_effort.clone(),
-                overrides: persona.agent.model_settings.as_ref().map(ModelOverrides::usable).unwrap_or_default(),
+                overrides: persona
+                    .agent
+                    .model_settings
+                    .as_ref()
+                    .map(ModelOverrides::usable)
+                    .unwrap_or_default(),
             })
-            .patience(Patience { policy: spec.retry, breaker: Some(spec.breakers.of(&name)) })
+            .patience(Patience {
+                policy: spec.retry,
+                breaker: Some(spec.breakers.of(&name)),
+            })
             .tools(tools)
             .middlewares(middlewares)
             .build())
@@ -144,16 +222,30 @@ impl LeadAgents {
     fn shared_tools(&self, persona: &Persona) -> ToolRegistry {
         let mut tools = self.spec.tools.clone();
         if let Some(wanted) = &persona.agent.tool_groups {
-            tools.retain(|tool| self.spec.tool_groups.get(tool).is_none_or(|group| wanted.contains(group)));
+            tools.retain(|tool| {
+                self.spec
+                    .tool_groups
+                    .get(tool)
+                    .is_none_or(|group| wanted.contains(group))
+            });
         }
         tools
     }
 
     /// Whom an agent with this model may set to work, if its run wants that.
-    fn crew(&self, options: &LeadOptions, model: &str, tools: &ToolRegistry, live: &ToolSet, skills: &AgentSkills) -> Option<Crew> {
+    fn crew(
+        &self,
+        options: &LeadOptions,
+        model: &str,
+        tools: &ToolRegistry,
+        live: &ToolSet,
+        skills: &AgentSkills,
+    ) -> Option<Crew> {
         let spec = &self.spec;
         let config = &spec.guards.subagents;
-        options.tasks.filter(|_| config.enabled && !options.bootstrap)?;
+        options
+            .tasks
+            .filter(|_| config.enabled && !options.bootstrap)?;
         let crew = crew_for(
             kinds(config, spec.summarization.enabled),
             &CrewSpec {
@@ -201,15 +293,34 @@ impl LeadAgents {
         if options.plan_mode {
             tools.add(erase(WriteTodos));
         }
-        if let Some(all) = spec.skills.as_ref().filter(|_| spec.defers_skills && !skills.is_empty()) {
-            tools.add(erase(DescribeSkill { skills: all.clone(), choice: skills.choice().clone() }));
+        if let Some(all) = spec
+            .skills
+            .as_ref()
+            .filter(|_| spec.defers_skills && !skills.is_empty())
+        {
+            tools.add(erase(DescribeSkill {
+                skills: all.clone(),
+                choice: skills.choice().clone(),
+            }));
         }
         match &spec.custom {
-            Some(agents) if options.bootstrap => tools.add(erase(SetupAgent { agents: agents.clone() })),
+            Some(agents) if options.bootstrap => tools.add(erase(SetupAgent {
+                agents: agents.clone(),
+            })),
             // Where nobody reads along, a page that is read must not change for good who the agent is.
-            Some(agents) if persona.name.is_some() && options.interactive && !options.from_forge => {
-                let models = spec.models.facts().into_iter().map(|facts| facts.name).collect();
-                tools.add(erase(UpdateAgent { agents: agents.clone(), models }));
+            Some(agents)
+                if persona.name.is_some() && options.interactive && !options.from_forge =>
+            {
+                let models = spec
+                    .models
+                    .facts()
+                    .into_iter()
+                    .map(|facts| facts.name)
+                    .collect();
+                tools.add(erase(UpdateAgent {
+                    agents: agents.clone(),
+                    models,
+                }));
             }
             _ => {}
         }
@@ -243,19 +354,27 @@ impl LeadAgents {
             all.push(Arc::new(TodoMiddleware));
         }
         if let Some(all_skills) = &spec.skills {
-            all.push(Arc::new(SkillsMiddleware::new(all_skills.clone(), skills.choice().clone())));
+            all.push(Arc::new(SkillsMiddleware::new(
+                all_skills.clone(),
+                skills.choice().clone(),
+            )));
         }
         if spec.summarization.enabled {
             let compactor = Compactor::new(&spec.summarization, spec.aside(), Some(model));
             all.push(Arc::new(SummarizationMiddleware::new(compactor)));
         }
         if spec.title.enabled {
-            all.push(Arc::new(TitleMiddleware::with_models(&spec.title, spec.aside())));
+            all.push(Arc::new(TitleMiddleware::with_models(
+                &spec.title,
+                spec.aside(),
+            )));
         }
         all.push(Arc::new(GoalMiddleware::new(spec.aside(), model)));
         if let Some((memories, rules)) = &spec.memory {
             let agent = persona.name.as_ref().map(AgentName::to_string);
-            all.push(Arc::new(MemoryMiddleware::new(memories.clone(), rules.clone()).of_agent(agent)));
+            all.push(Arc::new(
+                MemoryMiddleware::new(memories.clone(), rules.clone()).of_agent(agent),
+            ));
         }
         all.extend(spec.guards.middlewares(tools, spec.files.as_ref()));
         all.extend(spec.middlewares.iter().cloned());
@@ -269,7 +388,10 @@ impl AgentSource for LeadAgents {
         Some("The agent that talks with the user, with tools, files and questions of its own.")
     }
 
-    async fn agent(&self, options: &Map<String, Value>) -> Result<Arc<dyn Agent>, UnknownAssistant> {
+    async fn agent(
+        &self,
+        options: &Map<String, Value>,
+    ) -> Result<Arc<dyn Agent>, UnknownAssistant> {
         let read = LeadOptions::read(options);
         let persona = self.persona(options, read.bootstrap).await?;
         let skills = AgentSkills::of(&self.spec, &read, &persona).await;

@@ -3,13 +3,15 @@
 use std::sync::Arc;
 
 use crate::config::{
-    AppConfig, GuardrailsConfig, LoopDetectionConfig, ReadBeforeWriteConfig, SafetyFinishReasonConfig, SubagentsConfig, TokenBudgetConfig,
-    TokenUsageConfig, ToolOutputConfig,
+    AppConfig, GuardrailsConfig, LoopDetectionConfig, ReadBeforeWriteConfig,
+    SafetyFinishReasonConfig, SubagentsConfig, TokenBudgetConfig, TokenUsageConfig,
+    ToolOutputConfig,
 };
 use crate::middlewares::guardrail::policy_of;
 use crate::middlewares::{
-    FinishGuardMiddleware, GuardrailMiddleware, InputSanitizationMiddleware, LoopDetectionMiddleware, Middleware,
-    ReadBeforeWriteMiddleware, SubagentLimitMiddleware, SubagentUsageMiddleware, TASK, TokenBudgetMiddleware, TokenUsageMiddleware,
+    FinishGuardMiddleware, GuardrailMiddleware, InputSanitizationMiddleware,
+    LoopDetectionMiddleware, Middleware, ReadBeforeWriteMiddleware, SubagentLimitMiddleware,
+    SubagentUsageMiddleware, TASK, TokenBudgetMiddleware, TokenUsageMiddleware,
     ToolOutputBudgetMiddleware, ToolResultSanitizationMiddleware,
 };
 use crate::sandbox::FileHome;
@@ -54,22 +56,44 @@ impl From<&AppConfig> for Guards {
 impl Guards {
     /// The same for a subagent that may cost so much. Nobody is shown what its answers were for.
     pub(crate) fn of_subagent(&self, budget: &TokenBudgetConfig) -> Self {
-        Self { token_budget: budget.clone(), token_usage: TokenUsageConfig { enabled: false }, ..self.clone() }
+        Self {
+            token_budget: budget.clone(),
+            token_usage: TokenUsageConfig { enabled: false },
+            ..self.clone()
+        }
     }
 
     /// The guards that are on, for an agent with these tools.
-    pub(crate) fn middlewares(&self, tools: &ToolRegistry, files: Option<&FileHome>) -> Vec<Arc<dyn Middleware>> {
+    pub(crate) fn middlewares(
+        &self,
+        tools: &ToolRegistry,
+        files: Option<&FileHome>,
+    ) -> Vec<Arc<dyn Middleware>> {
         let mut on: Vec<Arc<dyn Middleware>> = vec![
             Arc::new(InputSanitizationMiddleware),
             Arc::new(ToolResultSanitizationMiddleware::new(tools)),
-            Arc::new(FinishGuardMiddleware { safety: self.safety_finish_reason.enabled }),
+            Arc::new(FinishGuardMiddleware {
+                safety: self.safety_finish_reason.enabled,
+            }),
         ];
         if self.guardrails.enabled {
-            let GuardrailsConfig { provider, fail_closed, passport, .. } = &self.guardrails;
-            on.push(Arc::new(GuardrailMiddleware::new(policy_of(provider.as_ref()), *fail_closed, passport.clone())));
+            let GuardrailsConfig {
+                provider,
+                fail_closed,
+                passport,
+                ..
+            } = &self.guardrails;
+            on.push(Arc::new(GuardrailMiddleware::new(
+                policy_of(provider.as_ref()),
+                *fail_closed,
+                passport.clone(),
+            )));
         }
         if self.tool_output.enabled {
-            on.push(Arc::new(ToolOutputBudgetMiddleware::new(self.tool_output.clone(), files.cloned())));
+            on.push(Arc::new(ToolOutputBudgetMiddleware::new(
+                self.tool_output.clone(),
+                files.cloned(),
+            )));
         }
         if let Some(files) = files.filter(|_| self.read_before_write.enabled) {
             on.push(Arc::new(ReadBeforeWriteMiddleware::new(files.clone())));
@@ -81,13 +105,19 @@ impl Guards {
             if self.token_usage.enabled {
                 on.push(Arc::new(SubagentUsageMiddleware));
             }
-            on.push(Arc::new(SubagentLimitMiddleware { max_total: self.subagents.max_total_per_run }));
+            on.push(Arc::new(SubagentLimitMiddleware {
+                max_total: self.subagents.max_total_per_run,
+            }));
         }
         if self.loop_detection.enabled {
-            on.push(Arc::new(LoopDetectionMiddleware::new(self.loop_detection.clone())));
+            on.push(Arc::new(LoopDetectionMiddleware::new(
+                self.loop_detection.clone(),
+            )));
         }
         if self.token_budget.enabled {
-            on.push(Arc::new(TokenBudgetMiddleware::new(self.token_budget.clone())));
+            on.push(Arc::new(TokenBudgetMiddleware::new(
+                self.token_budget.clone(),
+            )));
         }
         on
     }

@@ -15,34 +15,71 @@ fn agent(model: &Arc<ReplayModel>, change: impl FnOnce(&mut LeadAgentSpec)) -> A
     let catalog = ModelCatalog::new([], Arc::new(SystemClock)).with_model(model.clone());
     let mut spec = LeadAgentSpec::new(Arc::new(catalog));
     change(&mut spec);
-    LeadAgents::new(spec).agent(&Map::new()).now_or_never().unwrap().unwrap()
+    LeadAgents::new(spec)
+        .agent(&Map::new())
+        .now_or_never()
+        .unwrap()
+        .unwrap()
 }
 
 #[tokio::test]
 async fn a_model_in_a_circle_is_told_once_and_then_stopped() {
     let model = ReplayModel::new([calls([("c", "look", json!({"path": "/a"}))])]);
     let said = ask(&agent(&model, |_| {}), "go").await;
-    assert_eq!(said.outcome.as_ref().unwrap().stop_reason.as_deref(), Some("loop_capped"));
+    assert_eq!(
+        said.outcome.as_ref().unwrap().stop_reason.as_deref(),
+        Some("loop_capped")
+    );
     let asked = model.asked();
     assert_eq!(asked.len(), 5);
-    let warned = |at: usize| asked[at].messages.last().unwrap().name.as_deref() == Some("loop_warning");
+    let warned =
+        |at: usize| asked[at].messages.last().unwrap().name.as_deref() == Some("loop_warning");
     assert_eq!((0..5).filter(|at| warned(*at)).collect::<Vec<_>>(), [3]);
     let state = said.state().messages();
-    assert!(state.iter().all(|message| message.name.as_deref() != Some("loop_warning")), "the thread does not keep the warning");
-    assert!(state.last().unwrap().content.text().contains("I stopped here"));
+    assert!(
+        state
+            .iter()
+            .all(|message| message.name.as_deref() != Some("loop_warning")),
+        "the thread does not keep the warning"
+    );
+    assert!(
+        state
+            .last()
+            .unwrap()
+            .content
+            .text()
+            .contains("I stopped here")
+    );
 }
 
 #[tokio::test]
 async fn guardrails_that_name_nobody_to_ask_deny() {
-    let model = ReplayModel::new([calls([("c", "write_todos", json!({"todos": []}))]), Reply::Say("done")]);
-    let said = ask(&agent(&model, |spec| spec.guards.guardrails.enabled = true), "go").await;
-    assert!(said.transcript()[2].contains("oap.evaluator_error"), "{:?}", said.transcript());
+    let model = ReplayModel::new([
+        calls([("c", "write_todos", json!({"todos": []}))]),
+        Reply::Say("done"),
+    ]);
+    let said = ask(
+        &agent(&model, |spec| spec.guards.guardrails.enabled = true),
+        "go",
+    )
+    .await;
+    assert!(
+        said.transcript()[2].contains("oap.evaluator_error"),
+        "{:?}",
+        said.transcript()
+    );
 }
 
 #[tokio::test]
 async fn a_circle_runs_on_where_nobody_is_to_look() {
-    let model = ReplayModel::new(std::iter::repeat_n(calls([("c", "look", json!({}))]), 9).chain([Reply::Say("done")]));
-    let said = ask(&agent(&model, |spec| spec.guards.loop_detection.enabled = false), "go").await;
+    let model = ReplayModel::new(
+        std::iter::repeat_n(calls([("c", "look", json!({}))]), 9).chain([Reply::Say("done")]),
+    );
+    let said = ask(
+        &agent(&model, |spec| spec.guards.loop_detection.enabled = false),
+        "go",
+    )
+    .await;
     assert_eq!(said.outcome.as_ref().unwrap().stop_reason, None);
     assert_eq!(model.asked().len(), 10);
 }

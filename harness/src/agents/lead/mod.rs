@@ -13,7 +13,9 @@ mod spec;
 #[cfg(test)]
 mod custom_tests;
 
-pub use configured::{FILE_TOOLS, USUAL_FILE_TOOLS, bash_tool, configured_models, file_tool, kind_of};
+pub use configured::{
+    FILE_TOOLS, USUAL_FILE_TOOLS, bash_tool, configured_models, file_tool, kind_of,
+};
 pub use factory::{LEAD_AGENT, LeadAgents};
 pub use guards::Guards;
 pub use prompt::{Delegation, PromptFacts, system_prompt};

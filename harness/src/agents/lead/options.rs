@@ -34,7 +34,9 @@ impl LeadOptions {
             thinking: flag("thinking_enabled"),
             reasoning_effort: text(options, "reasoning_effort"),
             plan_mode: flag("is_plan_mode").unwrap_or(false),
-            tasks: flag("subagent_enabled").unwrap_or(false).then(|| TaskLimits::read(options)),
+            tasks: flag("subagent_enabled")
+                .unwrap_or(false)
+                .then(|| TaskLimits::read(options)),
             interactive: !flag("non_interactive").unwrap_or(false),
             bootstrap: flag("is_bootstrap").unwrap_or(false),
             from_forge: text(options, "channel_name").as_deref() == Some("github"),
@@ -44,16 +46,27 @@ impl LeadOptions {
     /// The same, with what an agent says where the run says nothing.
     pub(super) fn with_defaults_of(mut self, agent: &CustomAgent) -> Self {
         self.thinking = self.thinking.or(agent.thinking_enabled);
-        self.reasoning_effort = self.reasoning_effort.or_else(|| agent.reasoning_effort.clone());
+        self.reasoning_effort = self
+            .reasoning_effort
+            .or_else(|| agent.reasoning_effort.clone());
         self
     }
 }
 
 /// The custom agent that the options name.
-pub(super) fn agent_name(options: &Map<String, Value>) -> Result<Option<AgentName>, InvalidAgentName> {
-    text(options, crate::agents::custom::AGENT_NAME).map(|name| AgentName::parse(&name)).transpose()
+pub(super) fn agent_name(
+    options: &Map<String, Value>,
+) -> Result<Option<AgentName>, InvalidAgentName> {
+    text(options, crate::agents::custom::AGENT_NAME)
+        .map(|name| AgentName::parse(&name))
+        .transpose()
 }
 
 fn text(options: &Map<String, Value>, key: &str) -> Option<String> {
-    options.get(key).and_then(Value::as_str).map(str::trim).filter(|text| !text.is_empty()).map(str::to_owned)
+    options
+        .get(key)
+        .and_then(Value::as_str)
+        .map(str::trim)
+        .filter(|text| !text.is_empty())
+        .map(str::to_owned)
 }

@@ -21,7 +21,16 @@ impl Persona {
         let name = self.name.as_ref().map_or("", AgentName::as_str);
         let keys = serde_json::to_vec(&self.agent).unwrap_or_default();
         let mut digest = Sha256::new_with_prefix(name);
-        for part in [&[0][..], &keys, &[0], self.agent.soul.as_bytes(), &[0], self.profile.as_bytes(), &[0], skills.as_bytes()] {
+        for part in [
+            &[0][..],
+            &keys,
+            &[0],
+            self.agent.soul.as_bytes(),
+            &[0],
+            self.profile.as_bytes(),
+            &[0],
+            skills.as_bytes(),
+        ] {
             digest.update(part);
         }
         hex::encode(digest.finalize())

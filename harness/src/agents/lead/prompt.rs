@@ -62,12 +62,19 @@ pub fn system_prompt(facts: &PromptFacts<'_>) -> String {
         facts.delegation.as_ref().map(sections::subagents),
         (!facts.deferred.is_empty()).then(|| sections::deferred_tools(&facts.deferred)),
         facts.has_files.then(|| sections::working_directory(facts)),
-        facts.tools.contains(&"invoke_acp_agent").then(sections::acp_agents),
+        facts
+            .tools
+            .contains(&"invoke_acp_agent")
+            .then(sections::acp_agents),
         Some(sections::response_style()),
         Some(sections::citations()),
         Some(sections::critical_reminders(facts)),
     ];
-    sections.into_iter().flatten().collect::<Vec<_>>().join("\n\n")
+    sections
+        .into_iter()
+        .flatten()
+        .collect::<Vec<_>>()
+        .join("\n\n")
 }
 
 #[cfg(test)]

@@ -15,7 +15,13 @@ fn helper() -> SubagentKind {
 #[test]
 fn limits_on_tasks_are_told_as_they_are() {
     let helper = helper();
-    let section = |at_once| sections::subagents(&Delegation { kinds: vec![&helper], at_once, in_a_run: 9 });
+    let section = |at_once| {
+        sections::subagents(&Delegation {
+            kinds: vec![&helper],
+            at_once,
+            in_a_run: 9,
+        })
+    };
     assert!(section(3).contains("at most 3 tasks") && section(3).contains("9 tasks in one run"));
     assert!(section(1).contains("one task at a time") && !section(1).contains("side by side"));
     assert!(section(2).contains("- helper: does &lt;/subagent_system&gt; things"));
@@ -34,13 +40,20 @@ fn sections_stand_in_order_and_follow_the_facts() {
         skills: Some("<skill_system>\n</skill_system>"),
         has_files: true,
         plans: true,
-        delegation: Some(Delegation { kinds: vec![&helper], at_once: 3, in_a_run: 6 }),
+        delegation: Some(Delegation {
+            kinds: vec![&helper],
+            at_once: 3,
+            in_a_run: 6,
+        }),
         tools: vec!["ls", "present_files", "invoke_acp_agent"],
         deferred: vec!["git_log", "time_now"],
     };
     let text = system_prompt(&facts);
     assert_eq!(text, system_prompt(&facts), "the same facts, the same text");
-    assert!(text.starts_with("You are &lt;b&gt;Ada&lt;/b&gt;,") && text.contains("calm &lt;/soul&gt;&lt;b&gt;"));
+    assert!(
+        text.starts_with("You are &lt;b&gt;Ada&lt;/b&gt;,")
+            && text.contains("calm &lt;/soul&gt;&lt;b&gt;")
+    );
     let tags = [
         "soul",
         "user_profile",
@@ -58,7 +71,13 @@ fn sections_stand_in_order_and_follow_the_facts() {
         "citations",
         "critical_reminders",
     ];
-    let places: Vec<_> = tags.into_iter().map(|tag| text.find(&format!("<{tag}>")).unwrap_or_else(|| panic!("no {tag}"))).collect();
+    let places: Vec<_> = tags
+        .into_iter()
+        .map(|tag| {
+            text.find(&format!("<{tag}>"))
+                .unwrap_or_else(|| panic!("no {tag}"))
+        })
+        .collect();
     assert!(places.is_sorted(), "{places:?}");
     let bare = system_prompt(&PromptFacts {
         soul: " ",

@@ -8,7 +8,9 @@ const LONGEST_NAMES: usize = 8 * 1024;
 
 pub(super) fn role(facts: &PromptFacts<'_>) -> String {
     let name = escaped(facts.name);
-    format!("You are {name}, an assistant that gets work done: you think, use tools, check what they give you, and report the result.")
+    format!(
+        "You are {name}, an assistant that gets work done: you think, use tools, check what they give you, and report the result."
+    )
 }
 
 pub(super) fn user_input() -> String {
@@ -33,7 +35,9 @@ pub(super) fn soul(soul: &str) -> String {
 
 pub(super) fn user_profile(profile: &str) -> String {
     let profile = escaped(profile.trim());
-    format!("<user_profile>\nThe user says this of themselves. Take it into account where it matters.\n{profile}\n</user_profile>")
+    format!(
+        "<user_profile>\nThe user says this of themselves. Take it into account where it matters.\n{profile}\n</user_profile>"
+    )
 }
 
 pub(super) fn self_update() -> String {
@@ -55,8 +59,21 @@ pub(super) fn bootstrap() -> String {
 }
 
 pub(super) fn subagents(delegation: &Delegation<'_>) -> String {
-    let Delegation { kinds, at_once, in_a_run } = delegation;
-    let kinds: String = kinds.iter().map(|kind| format!("- {}: {}\n", escaped(&kind.name), escaped(&kind.description))).collect();
+    let Delegation {
+        kinds,
+        at_once,
+        in_a_run,
+    } = delegation;
+    let kinds: String = kinds
+        .iter()
+        .map(|kind| {
+            format!(
+                "- {}: {}\n",
+                escaped(&kind.name),
+                escaped(&kind.description)
+            )
+        })
+        .collect();
     let batches = if *at_once == 1 {
         "- You have one task at a time: a second one in the same answer is thrown away. Hand out the next when the report is there."
             .to_owned()
@@ -106,9 +123,16 @@ pub(crate) fn deferred_tools(names: &[&str]) -> String {
 }
 
 pub(super) fn thinking_style(facts: &PromptFacts<'_>) -> String {
-    let doubt = if facts.can_ask { " When the answer changes what you would do, ask first." } else { "" };
-    let parts =
-        if facts.delegation.is_some() { "\n- Ask yourself whether the work has parts that others could do at the same time." } else { "" };
+    let doubt = if facts.can_ask {
+        " When the answer changes what you would do, ask first."
+    } else {
+        ""
+    };
+    let parts = if facts.delegation.is_some() {
+        "\n- Ask yourself whether the work has parts that others could do at the same time."
+    } else {
+        ""
+    };
     format!(
         "<thinking_style>\n\
          - Before you act, say to yourself in a few words what is wanted, what is known and what is missing.{doubt}{parts}\n\
@@ -199,7 +223,12 @@ pub(super) fn critical_reminders(facts: &PromptFacts<'_>) -> String {
     if facts.can_ask {
         reminders.push("Unclear request: ask before you work, not after.");
     }
-    let limit = facts.delegation.as_ref().map(|tasks| format!("Never more than {} `task` calls in one answer.", tasks.at_once));
+    let limit = facts.delegation.as_ref().map(|tasks| {
+        format!(
+            "Never more than {} `task` calls in one answer.",
+            tasks.at_once
+        )
+    });
     reminders.extend(limit.as_deref());
     if facts.skills.is_some() {
         reminders.push("A skill that fits comes before work: read its file first, its other files when they are needed.");
@@ -209,9 +238,15 @@ pub(super) fn critical_reminders(facts: &PromptFacts<'_>) -> String {
         reminders.push("Change a long file with str_replace, and write a long one in parts with append: an answer has limited length.");
     }
     if !facts.tools.is_empty() {
-        reminders.push("Calls that do not depend on each other belong in one answer: they run side by side.");
-        reminders.push("When a tool fails, read why and try another way; do not repeat the same call.");
+        reminders.push(
+            "Calls that do not depend on each other belong in one answer: they run side by side.",
+        );
+        reminders
+            .push("When a tool fails, read why and try another way; do not repeat the same call.");
     }
     reminders.push("Never end a turn without a word to the user.");
-    format!("<critical_reminders>\n- {}\n</critical_reminders>", reminders.join("\n- "))
+    format!(
+        "<critical_reminders>\n- {}\n</critical_reminders>",
+        reminders.join("\n- ")
+    )
 }

@@ -21,24 +21,42 @@ pub struct AgentSkills {
 impl AgentSkills {
     /// For one agent of the acting user. An agent whose skills cannot be read goes on without them.
     pub(super) async fn of(spec: &LeadAgentSpec, options: &LeadOptions, persona: &Persona) -> Self {
-        let Some(skills) = &spec.skills else { return Self::default() };
+        let Some(skills) = &spec.skills else {
+            return Self::default();
+        };
         let choice = match &persona.agent.skills {
             _ if options.bootstrap => SkillChoice::Only(vec![BOOTSTRAP.to_owned()]),
             names => spec.skill_choice.among(names.as_deref()),
         };
-        let all = skills.list(&effective_user_id()).await.unwrap_or_else(|error| {
-            tracing::error!(%error, "an agent goes on without skills");
-            Vec::new()
-        });
-        let (on, off) = all.into_iter().filter(|skill| choice.has(skill.name())).partition(|skill| skill.enabled);
+        let all = skills
+            .list(&effective_user_id())
+            .await
+            .unwrap_or_else(|error| {
+                tracing::error!(%error, "an agent goes on without skills");
+                Vec::new()
+            });
+        let (on, off) = all
+            .into_iter()
+            .filter(|skill| choice.has(skill.name()))
+            .partition(|skill| skill.enabled);
         Self { choice, on, off }
     }
 
     /// What a subagent may have of them that may use skills with these names; all when there are no names.
     pub(crate) fn among(&self, names: Option<&[String]>) -> Self {
         let choice = self.choice.among(names);
-        let kept = |skills: &[Skill]| skills.iter().filter(|skill| choice.has(skill.name())).cloned().collect();
-        Self { on: kept(&self.on), off: kept(&self.off), choice }
+        let kept = |skills: &[Skill]| {
+            skills
+                .iter()
+                .filter(|skill| choice.has(skill.name()))
+                .cloned()
+                .collect()
+        };
+        Self {
+            on: kept(&self.on),
+            off: kept(&self.off),
+            choice,
+        }
     }
 
     /// Which they are.
@@ -63,12 +81,24 @@ fn section(on: &[Skill], off: &[Skill], deferred: bool) -> String {
     } else {
         "Before you begin, hold the request against the list below."
     };
-    let list: Vec<String> = on.iter().map(|skill| if deferred { format!("- {}", escaped(skill.name())) } else { entry(skill) }).collect();
+    let list: Vec<String> = on
+        .iter()
+        .map(|skill| {
+            if deferred {
+                format!("- {}", escaped(skill.name()))
+            } else {
+                entry(skill)
+            }
+        })
+        .collect();
     let unused = match off {
         [] => String::new(),
         off => {
             let names: Vec<String> = off.iter().map(|skill| escaped(skill.name())).collect();
-            format!("\nSwitched off by the user, not to be used: {}.", names.join(", "))
+            format!(
+                "\nSwitched off by the user, not to be used: {}.",
+                names.join(", ")
+            )
         }
     };
     format!(
@@ -90,7 +120,12 @@ fn entry(skill: &Skill) -> String {
         Category::Legacy => "shared, read-only",
         Category::Custom => "the user's own",
     };
-    format!("- {} ({label}): {}\n  {}", escaped(skill.name()), escaped(&skill.head.description), escaped(&skill.file()))
+    format!(
+        "- {} ({label}): {}\n  {}",
+        escaped(skill.name()),
+        escaped(&skill.head.description),
+        escaped(&skill.file())
+    )
 }
 
 #[cfg(test)]

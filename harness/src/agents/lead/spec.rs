@@ -81,6 +81,10 @@ impl LeadAgentSpec {
 
     /// The same models, to be asked by the framework itself.
     pub(super) fn aside(&self) -> AsideModels {
-        AsideModels { catalog: self.models.clone(), breakers: self.breakers.clone(), retry: self.retry }
+        AsideModels {
+            catalog: self.models.clone(),
+            breakers: self.breakers.clone(),
+            retry: self.retry,
+        }
     }
 }

@@ -20,7 +20,12 @@ pub struct McpServerList {
 impl McpServerList {
     /// What clients see of what is stored.
     pub fn of(stored: &Map<String, Value>) -> Self {
-        Self { mcp_servers: stored.iter().map(|(name, server)| (name.clone(), shown(server))).collect() }
+        Self {
+            mcp_servers: stored
+                .iter()
+                .map(|(name, server)| (name.clone(), shown(server)))
+                .collect(),
+        }
     }
 }
 
@@ -28,7 +33,10 @@ impl McpServerList {
 ///
 /// # Errors
 /// [`McpPortError::Refused`] for a secret that would go elsewhere and a program that is not allowed, and what the port says.
-pub async fn replace_servers(port: &dyn McpPort, new: Map<String, Value>) -> Result<McpServerList, McpPortError> {
+pub async fn replace_servers(
+    port: &dyn McpPort,
+    new: Map<String, Value>,
+) -> Result<McpServerList, McpPortError> {
     let launchers = port.launchers();
     let change = port.change(Box::new(move |stored| {
         *stored = replaced(stored, new, &launchers).map_err(McpPortError::Refused)?;
@@ -41,13 +49,22 @@ pub async fn replace_servers(port: &dyn McpPort, new: Map<String, Value>) -> Res
 ///
 /// # Errors
 /// [`McpPortError::Unknown`], and what the port says.
-pub async fn switch_server(port: &dyn McpPort, name: String, enabled: bool) -> Result<McpServerList, McpPortError> {
-    let change = port.change(Box::new(move |stored| match stored.get_mut(&name).and_then(Value::as_object_mut) {
-        Some(server) => {
-            server.insert("enabled".to_owned(), enabled.into());
-            Ok(())
+pub async fn switch_server(
+    port: &dyn McpPort,
+    name: String,
+    enabled: bool,
+) -> Result<McpServerList, McpPortError> {
+    let change = port.change(Box::new(move |stored| {
+        match stored.get_mut(&name).and_then(Value::as_object_mut) {
+            Some(server) => {
+                server.insert("enabled".to_owned(), enabled.into());
+                Ok(())
+            }
+            None => Err(McpPortError::Unknown(format!(
+                "MCP server '{}' not found",
+                name.chars().take(SHOWN_NAME).collect::<String>()
+            ))),
         }
-        None => Err(McpPortError::Unknown(format!("MCP server '{}' not found", name.chars().take(SHOWN_NAME).collect::<String>()))),
     }));
     Ok(McpServerList::of(&change.await?))
 }
@@ -68,10 +85,15 @@ pub(super) fn said<'a>(entry: &'a Value, field: &str) -> Option<&'a Value> {
 }
 
 /// The servers as they will be stored, or what is refused.
-pub(super) fn replaced(stored: &Map<String, Value>, new: Map<String, Value>, launchers: &[String]) -> Result<Map<String, Value>, String> {
+pub(super) fn replaced(
+    stored: &Map<String, Value>,
+    new: Map<String, Value>,
+    launchers: &[String],
+) -> Result<Map<String, Value>, String> {
     let restore = |(name, server): (String, Value)| {
         let before = stored.get(&name);
-        let server = secrets::restored(server, before).map_err(|why| format!("{why} (server '{name}')"))?;
+        let server =
+            secrets::restored(server, before).map_err(|why| format!("{why} (server '{name}')"))?;
         allowed::check(&name, &server, before, launchers)?;
         Ok((name, server))
     };

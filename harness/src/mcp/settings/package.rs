@@ -3,8 +3,20 @@
 /// Programs that download a package and run it.
 const LAUNCHERS: [&str; 5] = ["npx", "bunx", "pnpx", "uvx", "pipx"];
 /// Options before the package that change nothing about what is run.
-const SWITCHES: [&str; 12] =
-    ["--", "-y", "--yes", "-q", "--quiet", "-v", "--verbose", "--offline", "--prefer-offline", "--isolated", "--no-cache", "--refresh"];
+const SWITCHES: [&str; 12] = [
+    "--",
+    "-y",
+    "--yes",
+    "-q",
+    "--quiet",
+    "-v",
+    "--verbose",
+    "--offline",
+    "--prefer-offline",
+    "--isolated",
+    "--no-cache",
+    "--refresh",
+];
 /// Options before the package that name a package, or a version of Python.
 const NAMING: [&str; 5] = ["-p", "--package", "--from", "--with", "--python"];
 /// Endings of packages that lie in a file.
@@ -27,7 +39,9 @@ pub(super) fn doubt<'a>(command: &str, args: &[&'a str]) -> Option<Doubt<'a>> {
     let refused = |package: &'a str| (!is_published(package)).then_some(Doubt::Package(package));
     let mut args = args.iter().copied();
     while let Some(arg) = args.next() {
-        let (option, value) = arg.split_once('=').map_or((arg, None), |(option, value)| (option, Some(value)));
+        let (option, value) = arg
+            .split_once('=')
+            .map_or((arg, None), |(option, value)| (option, Some(value)));
         if !arg.starts_with('-') {
             return refused(arg);
         }
@@ -45,14 +59,23 @@ pub(super) fn doubt<'a>(command: &str, args: &[&'a str]) -> Option<Doubt<'a>> {
 
 /// Whether it is `name`, `name@version` or `@scope/name` of the launcher's own index.
 fn is_published(package: &str) -> bool {
-    let name = match package.strip_prefix('@').and_then(|scoped| scoped.split_once('/')) {
+    let name = match package
+        .strip_prefix('@')
+        .and_then(|scoped| scoped.split_once('/'))
+    {
         Some((scope, name)) if !scope.is_empty() && !scope.starts_with('.') => name,
         Some(_) => return false,
         None => package,
     };
     // Behind an `@` stands a version, or a path.
-    let parts_fit = name.split('@').all(|part| !part.trim().is_empty() && !part.trim_start().starts_with(['.', '~', '-']));
-    parts_fit && !name.contains(['/', '\\', ':']) && !FILES.iter().any(|ending| name.to_ascii_lowercase().ends_with(ending))
+    let parts_fit = name
+        .split('@')
+        .all(|part| !part.trim().is_empty() && !part.trim_start().starts_with(['.', '~', '-']));
+    parts_fit
+        && !name.contains(['/', '\\', ':'])
+        && !FILES
+            .iter()
+            .any(|ending| name.to_ascii_lowercase().ends_with(ending))
 }
 
 #[cfg(test)]
@@ -61,8 +84,20 @@ mod tests {
 
     #[test]
     fn only_names_of_published_packages_are_run() {
-        for fine in ["pkg", "pkg@1.2.3", "@scope/pkg", "@scope/pkg@latest", "pkg[extra]==1.0", "3.12", "mcp-server-git>=2"] {
-            assert_eq!(doubt("npx", &["-y", fine, "/srv/shared", "http://x/"]), None, "{fine}");
+        for fine in [
+            "pkg",
+            "pkg@1.2.3",
+            "@scope/pkg",
+            "@scope/pkg@latest",
+            "pkg[extra]==1.0",
+            "3.12",
+            "mcp-server-git>=2",
+        ] {
+            assert_eq!(
+                doubt("npx", &["-y", fine, "/srv/shared", "http://x/"]),
+                None,
+                "{fine}"
+            );
         }
         for wrong in [
             "./x",
@@ -89,13 +124,35 @@ mod tests {
             "",
             "npm:x",
         ] {
-            assert_eq!(doubt("uvx", &[wrong]), Some(Doubt::Package(wrong)), "{wrong}");
-            assert_eq!(doubt("/usr/bin/npx", &["-y", "--package", wrong, "x"]), Some(Doubt::Package(wrong)), "{wrong}");
+            assert_eq!(
+                doubt("uvx", &[wrong]),
+                Some(Doubt::Package(wrong)),
+                "{wrong}"
+            );
+            assert_eq!(
+                doubt("/usr/bin/npx", &["-y", "--package", wrong, "x"]),
+                Some(Doubt::Package(wrong)),
+                "{wrong}"
+            );
         }
-        assert_eq!(doubt("uvx", &["--from=git+https://h/x", "x"]), Some(Doubt::Package("git+https://h/x")));
-        for option in ["--registry=http://h", "--index-url", "--prefix", "-w", "--with-editable", "--python-preference"] {
+        assert_eq!(
+            doubt("uvx", &["--from=git+https://h/x", "x"]),
+            Some(Doubt::Package("git+https://h/x"))
+        );
+        for option in [
+            "--registry=http://h",
+            "--index-url",
+            "--prefix",
+            "-w",
+            "--with-editable",
+            "--python-preference",
+        ] {
             assert_eq!(doubt("npx", &[option, "x"]), Some(Doubt::Option(option)));
         }
-        assert_eq!(doubt("node", &["/opt/server.js"]), None, "not a launcher of packages");
+        assert_eq!(
+            doubt("node", &["/opt/server.js"]),
+            None,
+            "not a launcher of packages"
+        );
     }
 }

@@ -25,17 +25,40 @@ fn what_is_hidden_comes_back_as_it_was_stored() {
     });
     let out = shown::shown(&stored);
     assert!(!out.to_string().contains("canary") && !out.to_string().contains("$KEY"));
-    assert_eq!((&out["env"], &out["oauth"]["token_url"]), (&json!({"KEY": "***", "EMPTY": ""}), &json!("http://t/")));
-    assert_eq!((&out["type"], &out["session_init_timeout"], &out["later"]["kept"]), (&json!("stdio"), &json!(60.0), &json!(1)));
-    let back = replaced(&map(json!({"s": stored})), map(json!({"s": out})), &launchers()).unwrap();
+    assert_eq!(
+        (&out["env"], &out["oauth"]["token_url"]),
+        (&json!({"KEY": "***", "EMPTY": ""}), &json!("http://t/"))
+    );
+    assert_eq!(
+        (
+            &out["type"],
+            &out["session_init_timeout"],
+            &out["later"]["kept"]
+        ),
+        (&json!("stdio"), &json!(60.0), &json!(1))
+    );
+    let back = replaced(
+        &map(json!({"s": stored})),
+        map(json!({"s": out})),
+        &launchers(),
+    )
+    .unwrap();
     let back = back["s"].as_object().unwrap();
-    for (name, value) in stored.as_object().unwrap().iter().filter(|(name, _)| *name != "oauth") {
+    for (name, value) in stored
+        .as_object()
+        .unwrap()
+        .iter()
+        .filter(|(name, _)| *name != "oauth")
+    {
         assert_eq!(back.get(name), Some(value), "{name}");
     }
     assert_eq!(back["oauth"]["client_secret"], "canary");
     let new = json!({"t": {"command": "npx", "env": {"KEY": "***"}}});
     let refused = replaced(&map(json!({"s": stored})), map(new), &launchers()).unwrap_err();
-    assert!(refused.starts_with("`env.KEY` is hidden") && refused.contains("'t'"), "{refused}");
+    assert!(
+        refused.starts_with("`env.KEY` is hidden") && refused.contains("'t'"),
+        "{refused}"
+    );
 }
 
 #[test]
@@ -58,14 +81,29 @@ fn secrets_go_nowhere_else_than_before() {
         ("p", "cwd", json!("/tmp"), "`cwd`"),
         ("h", "url", json!("https://thief/mcp"), "`url`"),
         ("h", "url", json!("http://a/mcp"), "`url`"),
-        ("h", "oauth/token_url", json!("https://thief/"), "`oauth.token_url`"),
+        (
+            "h",
+            "oauth/token_url",
+            json!("https://thief/"),
+            "`oauth.token_url`",
+        ),
     ] {
         let refused = changed(name, place, value).unwrap_err();
-        assert!(refused.starts_with(field) && !refused.contains("canary"), "{refused}");
+        assert!(
+            refused.starts_with(field) && !refused.contains("canary"),
+            "{refused}"
+        );
     }
-    assert_eq!(changed("h", "url", json!("https://a/other")).unwrap()["h"]["headers"]["X"], "canary", "the same server");
+    assert_eq!(
+        changed("h", "url", json!("https://a/other")).unwrap()["h"]["headers"]["X"],
+        "canary",
+        "the same server"
+    );
     let told = json!({"h": {"type": "http", "url": "https://b/", "headers": {"X": "new"}}});
-    assert!(replaced(&stored, map(told), &launchers()).is_ok(), "what is written out may go anywhere");
+    assert!(
+        replaced(&stored, map(told), &launchers()).is_ok(),
+        "what is written out may go anywhere"
+    );
 }
 
 #[test]
@@ -76,8 +114,19 @@ fn programs_are_launchers_without_ways_to_run_anything_else() {
     for command in ["bash", "/tmp/npx", "npx ", "", "./uvx"] {
         assert!(check(json!({"command": command})).is_err(), "{command}");
     }
-    for arg in ["-c", "-yc", "--call=x", "--ca", "--eval", "-e", "--node-options=--require=x"] {
-        assert!(check(json!({"command": "npx", "args": ["-y", arg]})).is_err(), "{arg}");
+    for arg in [
+        "-c",
+        "-yc",
+        "--call=x",
+        "--ca",
+        "--eval",
+        "-e",
+        "--node-options=--require=x",
+    ] {
+        assert!(
+            check(json!({"command": "npx", "args": ["-y", arg]})).is_err(),
+            "{arg}"
+        );
     }
     for field in [json!({"cwd": "/tmp"}), json!({"starts_in_workspace": true})] {
         let mut server = json!({"command": "npx", "args": ["x"]});
@@ -85,12 +134,27 @@ fn programs_are_launchers_without_ways_to_run_anything_else() {
         assert!(check(server).is_err(), "{field}");
     }
     for package in ["./x", "user/repo", "git+https://h/x"] {
-        assert!(check(json!({"command": "npx", "args": ["-y", package]})).is_err(), "{package}");
+        assert!(
+            check(json!({"command": "npx", "args": ["-y", package]})).is_err(),
+            "{package}"
+        );
     }
-    let steering =
-        ["LD_PRELOAD", "NODE_OPTIONS", "npm_config_call", "Path", "PYTHONPATH", "HOME", "XDG_CONFIG_HOME", "UV_INDEX_URL", "pip_index_url"];
+    let steering = [
+        "LD_PRELOAD",
+        "NODE_OPTIONS",
+        "npm_config_call",
+        "Path",
+        "PYTHONPATH",
+        "HOME",
+        "XDG_CONFIG_HOME",
+        "UV_INDEX_URL",
+        "pip_index_url",
+    ];
     for variable in steering {
-        assert!(check(json!({"command": "npx", "env": {variable: "x"}})).is_err(), "{variable}");
+        assert!(
+            check(json!({"command": "npx", "env": {variable: "x"}})).is_err(),
+            "{variable}"
+        );
     }
 }
 
@@ -98,7 +162,10 @@ fn programs_are_launchers_without_ways_to_run_anything_else() {
 fn what_the_file_says_already_may_stay() {
     let bare = map(json!({"s": {"command": "/opt/server"}}));
     let shown = json!({"s": shown::shown(&bare["s"])});
-    assert!(replaced(&bare, map(shown), &launchers()).is_ok(), "as it was shown");
+    assert!(
+        replaced(&bare, map(shown), &launchers()).is_ok(),
+        "as it was shown"
+    );
     let stored = map(json!({"s": {"command": "/opt/server", "args": ["-c", "x"]}}));
     let put = |server: Value| replaced(&stored, map(json!({"s": server})), &launchers());
     assert!(put(json!({"command": "/opt/server", "args": ["-c", "x"], "enabled": false})).is_ok());
@@ -114,7 +181,10 @@ fn every_wrong_field_is_named_with_its_place_and_without_its_text() {
         "c": {"task_toolsets": [{"name": "n"}], "tools": {"t": {"routing": {"z": 1}}}, "url": null, "unknown": {"free": true}},
     });
     let issues = server_issues(&map(servers));
-    let places: Vec<String> = issues.iter().map(|issue| issue.at.iter().map(|part| format!("/{part}")).collect()).collect();
+    let places: Vec<String> = issues
+        .iter()
+        .map(|issue| issue.at.iter().map(|part| format!("/{part}")).collect())
+        .collect();
     let wanted = [
         r#"/"""#,
         r#"/"a"/"enabled""#,
@@ -130,12 +200,26 @@ fn every_wrong_field_is_named_with_its_place_and_without_its_text() {
         r#"/"c"/"tools"/"t"/"routing"/"z""#,
     ];
     assert_eq!(places, wanted);
-    assert!(issues.iter().all(|issue| !issue.value.to_string().contains("canary")));
+    assert!(
+        issues
+            .iter()
+            .all(|issue| !issue.value.to_string().contains("canary"))
+    );
 }
 
 #[test]
 fn too_many_servers_are_one_mistake() {
-    let many: Map<String, Value> = (0..201).map(|number| (number.to_string(), json!({}))).collect();
+    let many: Map<String, Value> = (0..201)
+        .map(|number| (number.to_string(), json!({})))
+        .collect();
     let issues = server_issues(&many);
-    assert_eq!((issues.len(), issues[0].kind, issues[0].at.len(), &issues[0].value), (1, "too_long", 0, &json!(201)));
+    assert_eq!(
+        (
+            issues.len(),
+            issues[0].kind,
+            issues[0].at.len(),
+            &issues[0].value
+        ),
+        (1, "too_long", 0, &json!(201))
+    );
 }

@@ -26,14 +26,25 @@ enum Kind {
     Word(&'static [&'static str]),
 }
 
-const ROUTING: &[(&str, Kind)] = &[("mode", Kind::Word(&["off", "prefer"])), ("priority", Kind::Whole), ("keywords", Kind::Texts)];
+const ROUTING: &[(&str, Kind)] = &[
+    ("mode", Kind::Word(&["off", "prefer"])),
+    ("priority", Kind::Whole),
+    ("keywords", Kind::Texts),
+];
 const TOOLSET_FIELDS: &[&str] = &["name", "submit_tool", "status_tool", "cancel_tool"];
-const TOOLSET: &[(&str, Kind)] =
-    &[("name", Kind::Text), ("submit_tool", Kind::Text), ("status_tool", Kind::Text), ("cancel_tool", Kind::Text)];
+const TOOLSET: &[(&str, Kind)] = &[
+    ("name", Kind::Text),
+    ("submit_tool", Kind::Text),
+    ("status_tool", Kind::Text),
+    ("cancel_tool", Kind::Text),
+];
 const OAUTH: &[(&str, Kind)] = &[
     ("enabled", Kind::Flag),
     ("token_url", Kind::Text),
-    ("grant_type", Kind::Word(&["client_credentials", "refresh_token"])),
+    (
+        "grant_type",
+        Kind::Word(&["client_credentials", "refresh_token"]),
+    ),
     ("client_id", Kind::Text),
     ("client_secret", Kind::Text),
     ("refresh_token", Kind::Text),
@@ -48,8 +59,14 @@ const OAUTH: &[(&str, Kind)] = &[
 ];
 const SERVER: &[(&str, Kind)] = &[
     ("enabled", Kind::Flag),
-    ("type", Kind::Word(&["stdio", "sse", "http", "streamable_http", "streamable-http"])),
-    ("transport", Kind::Word(&["stdio", "sse", "http", "streamable_http", "streamable-http"])),
+    (
+        "type",
+        Kind::Word(&["stdio", "sse", "http", "streamable_http", "streamable-http"]),
+    ),
+    (
+        "transport",
+        Kind::Word(&["stdio", "sse", "http", "streamable_http", "streamable-http"]),
+    ),
     ("command", Kind::Text),
     ("args", Kind::Texts),
     ("env", Kind::TextMap),
@@ -60,7 +77,10 @@ const SERVER: &[(&str, Kind)] = &[
     ("oauth", Kind::Map(OAUTH)),
     ("description", Kind::Text),
     ("routing", Kind::Closed(ROUTING)),
-    ("tools", Kind::MapOf(&[("enabled", Kind::Flag), ("routing", Kind::Closed(ROUTING))])),
+    (
+        "tools",
+        Kind::MapOf(&[("enabled", Kind::Flag), ("routing", Kind::Closed(ROUTING))]),
+    ),
     ("tool_name_prefix", Kind::Flag),
     ("tool_call_timeout", Kind::Seconds),
     ("session_init_timeout", Kind::Seconds),
@@ -83,7 +103,12 @@ pub struct ServerIssue {
 
 impl ServerIssue {
     fn new(kind: &'static str, at: Vec<Value>, message: impl Into<String>, value: Value) -> Self {
-        Self { kind, at, message: message.into(), value }
+        Self {
+            kind,
+            at,
+            message: message.into(),
+            value,
+        }
     }
 }
 
@@ -91,14 +116,24 @@ impl ServerIssue {
 pub fn server_issues(servers: &Map<String, Value>) -> Vec<ServerIssue> {
     if servers.len() > MOST_SERVERS {
         let message = format!("Dictionary should have at most {MOST_SERVERS} items");
-        return vec![ServerIssue::new("too_long", Vec::new(), message, servers.len().into())];
+        return vec![ServerIssue::new(
+            "too_long",
+            Vec::new(),
+            message,
+            servers.len().into(),
+        )];
     }
     let mut issues = Vec::new();
     for (name, server) in servers {
         let at = vec![name.as_str().into()];
         if name.trim().is_empty() || name.chars().count() > LONGEST_NAME {
             let message = format!("A server's name has 1 to {LONGEST_NAME} characters");
-            issues.push(ServerIssue::new("value_error", at.clone(), message, name.as_str().into()));
+            issues.push(ServerIssue::new(
+                "value_error",
+                at.clone(),
+                message,
+                name.as_str().into(),
+            ));
         }
         check(Kind::Map(SERVER), server, at, &mut issues);
     }
@@ -107,36 +142,72 @@ pub fn server_issues(servers: &Map<String, Value>) -> Vec<ServerIssue> {
 
 /// Null is as good as absent, but for a server itself.
 fn check(kind: Kind, value: &Value, at: Vec<Value>, issues: &mut Vec<ServerIssue>) {
-    let mut wrong = |kind: &'static str, message: String| issues.push(ServerIssue::new(kind, at.clone(), message, shown(value)));
+    let mut wrong = |kind: &'static str, message: String| {
+        issues.push(ServerIssue::new(kind, at.clone(), message, shown(value)))
+    };
     let is_texts = |mut values: Box<dyn Iterator<Item = &Value> + '_>| values.all(Value::is_string);
     match (kind, value) {
         (Kind::Flag, Value::Bool(_)) | (Kind::Text, Value::String(_)) => {}
         (Kind::Flag, _) => wrong("bool_type", "Input should be a valid boolean".to_owned()),
         (Kind::Text, _) => wrong("string_type", "Input should be a valid string".to_owned()),
         (Kind::Texts, Value::Array(items)) if is_texts(Box::new(items.iter())) => {}
-        (Kind::Texts, _) => wrong("list_type", "Input should be a valid list of strings".to_owned()),
+        (Kind::Texts, _) => wrong(
+            "list_type",
+            "Input should be a valid list of strings".to_owned(),
+        ),
         (Kind::TextMap, Value::Object(fields)) if is_texts(Box::new(fields.values())) => {}
-        (Kind::TextMap, _) => wrong("dict_type", "Input should be a valid dictionary of strings".to_owned()),
-        (Kind::Seconds, Value::Number(number)) if number.as_f64().is_some_and(|seconds| seconds > 0.0 && seconds <= LONGEST_LIMIT) => {}
-        (Kind::Seconds, _) => wrong("greater_than", "Input should be a number of seconds above 0, 86400 at most".to_owned()),
-        (Kind::Whole, Value::Number(number)) if number.as_i64().is_some_and(|number| (0..=1_000_000).contains(&number)) => {}
-        (Kind::Whole, _) => wrong("int_type", "Input should be a valid integer, 0 or more".to_owned()),
+        (Kind::TextMap, _) => wrong(
+            "dict_type",
+            "Input should be a valid dictionary of strings".to_owned(),
+        ),
+        (Kind::Seconds, Value::Number(number))
+            if number
+                .as_f64()
+                .is_some_and(|seconds| seconds > 0.0 && seconds <= LONGEST_LIMIT) => {}
+        (Kind::Seconds, _) => wrong(
+            "greater_than",
+            "Input should be a number of seconds above 0, 86400 at most".to_owned(),
+        ),
+        (Kind::Whole, Value::Number(number))
+            if number
+                .as_i64()
+                .is_some_and(|number| (0..=1_000_000).contains(&number)) => {}
+        (Kind::Whole, _) => wrong(
+            "int_type",
+            "Input should be a valid integer, 0 or more".to_owned(),
+        ),
         (Kind::Word(words), Value::String(word)) if words.contains(&word.as_str()) => {}
-        (Kind::Word(words), _) => wrong("literal_error", format!("Input should be one of {words:?}")),
-        (Kind::Map(known), Value::Object(fields)) => check_fields(known, fields, false, &at, issues),
-        (Kind::Closed(known), Value::Object(fields)) => check_fields(known, fields, true, &at, issues),
+        (Kind::Word(words), _) => {
+            wrong("literal_error", format!("Input should be one of {words:?}"))
+        }
+        (Kind::Map(known), Value::Object(fields)) => {
+            check_fields(known, fields, false, &at, issues)
+        }
+        (Kind::Closed(known), Value::Object(fields)) => {
+            check_fields(known, fields, true, &at, issues)
+        }
         (Kind::MapOf(known), Value::Object(entries)) => {
             for (name, entry) in entries {
                 check(Kind::Map(known), entry, below(&at, name.as_str()), issues);
             }
         }
-        (Kind::Map(_) | Kind::Closed(_) | Kind::MapOf(_), _) => wrong("dict_type", "Input should be a valid dictionary".to_owned()),
+        (Kind::Map(_) | Kind::Closed(_) | Kind::MapOf(_), _) => {
+            wrong("dict_type", "Input should be a valid dictionary".to_owned())
+        }
         (Kind::ClosedList(known, required), Value::Array(items)) => {
             for (n, item) in items.iter().enumerate() {
                 check(Kind::Closed(known), item, below(&at, n), issues);
-                let blank = |field: &&&str| item.get(**field).is_none_or(|value| value.is_null() || value == "");
+                let blank = |field: &&&str| {
+                    item.get(**field)
+                        .is_none_or(|value| value.is_null() || value == "")
+                };
                 for field in required.iter().filter(blank) {
-                    issues.push(ServerIssue::new("missing", below(&below(&at, n), *field), "Field required", Value::Null));
+                    issues.push(ServerIssue::new(
+                        "missing",
+                        below(&below(&at, n), *field),
+                        "Field required",
+                        Value::Null,
+                    ));
                 }
             }
         }
@@ -144,12 +215,25 @@ fn check(kind: Kind, value: &Value, at: Vec<Value>, issues: &mut Vec<ServerIssue
     }
 }
 
-fn check_fields(known: &[(&str, Kind)], fields: &Map<String, Value>, closed: bool, at: &[Value], issues: &mut Vec<ServerIssue>) {
+fn check_fields(
+    known: &[(&str, Kind)],
+    fields: &Map<String, Value>,
+    closed: bool,
+    at: &[Value],
+    issues: &mut Vec<ServerIssue>,
+) {
     for (name, value) in fields {
         match known.iter().find(|(field, _)| field == name) {
-            Some((_, kind)) if !value.is_null() => check(*kind, value, below(at, name.as_str()), issues),
+            Some((_, kind)) if !value.is_null() => {
+                check(*kind, value, below(at, name.as_str()), issues)
+            }
             None if closed => {
-                issues.push(ServerIssue::new("extra_forbidden", below(at, name.as_str()), "Extra inputs are not permitted", Value::Null));
+                issues.push(ServerIssue::new(
+                    "extra_forbidden",
+                    below(at, name.as_str()),
+                    "Extra inputs are not permitted",
+                    Value::Null,
+                ));
             }
             _ => {}
         }

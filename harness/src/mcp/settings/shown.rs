@@ -25,7 +25,10 @@ pub(super) fn shown(stored: &Value) -> Value {
         "session_init_timeout": 60.0,
         "task_toolsets": [],
     }));
-    for (name, value) in stored.iter().filter(|(name, value)| !value.is_null() && *name != "transport") {
+    for (name, value) in stored
+        .iter()
+        .filter(|(name, value)| !value.is_null() && *name != "transport")
+    {
         let value = match (name.as_str(), value) {
             ("oauth", Value::Object(given)) => over(defaults(oauth()), given),
             ("routing", Value::Object(given)) => over(defaults(routing()), given),
@@ -37,7 +40,11 @@ pub(super) fn shown(stored: &Value) -> Value {
 }
 
 fn over(mut fields: Map<String, Value>, given: &Map<String, Value>) -> Value {
-    fields.extend(given.iter().map(|(name, value)| (name.clone(), value.clone())));
+    fields.extend(
+        given
+            .iter()
+            .map(|(name, value)| (name.clone(), value.clone())),
+    );
     Value::Object(fields)
 }
 

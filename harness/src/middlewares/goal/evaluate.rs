@@ -52,13 +52,22 @@ pub(super) enum Standing {
 /// What can be seen at the end of a run.
 pub(super) fn standing(messages: &[Message]) -> Standing {
     let run = of_run(messages);
-    let Some(answer) = last_answer(run) else { return Standing::Unchanged };
+    let Some(answer) = last_answer(run) else {
+        return Standing::Unchanged;
+    };
     let ours = answer.flag(kwargs::ERROR_FALLBACK) || answer.flag(kwargs::INCOMPLETE);
     if ours || answer.additional_kwargs.contains_key(kwargs::GUARD_STOP) {
         return Standing::Blocked(Blocker::RunFailed, "The last answer was broken off.");
     }
-    if answer.tool_calls().iter().any(|call| call.name == ASK_CLARIFICATION) {
-        return Standing::Blocked(Blocker::NeedsUserInput, "The assistant has asked the user a question.");
+    if answer
+        .tool_calls()
+        .iter()
+        .any(|call| call.name == ASK_CLARIFICATION)
+    {
+        return Standing::Blocked(
+            Blocker::NeedsUserInput,
+            "The assistant has asked the user a question.",
+        );
     }
     Standing::Open
 }
@@ -66,7 +75,9 @@ pub(super) fn standing(messages: &[Message]) -> Standing {
 /// What has come about so far, in short: the last answer, the plan and what was presented. A continuation that changes none of
 /// them has brought nothing.
 pub(super) fn progress_key(state: &ThreadState) -> String {
-    let answer = last_answer(state.messages()).map(|answer| answer.content.text()).unwrap_or_default();
+    let answer = last_answer(state.messages())
+        .map(|answer| answer.content.text())
+        .unwrap_or_default();
     let words: Vec<&str> = answer.split_whitespace().collect();
     let mut digest = Sha256::new_with_prefix(words.join(" "));
     for channel in [TODOS, "artifacts"] {
@@ -77,14 +88,23 @@ pub(super) fn progress_key(state: &ThreadState) -> String {
 
 /// The question that a model is asked about a goal.
 pub(super) fn question<'a>(goal: &Goal, state: &ThreadState, model: &'a str) -> Question<'a> {
-    let shown = state.messages().iter().rev().filter(|message| !message.flag(kwargs::HIDE_FROM_UI));
+    let shown = state
+        .messages()
+        .iter()
+        .rev()
+        .filter(|message| !message.flag(kwargs::HIDE_FROM_UI));
     let mut newest: Vec<Message> = shown.take(MOST_MESSAGES).cloned().collect();
     newest.reverse();
-    let (objective, conversation) = (escaped(goal.objective.trim()), escaped(&transcript(&newest, MOST_LETTERS)));
+    let (objective, conversation) = (
+        escaped(goal.objective.trim()),
+        escaped(&transcript(&newest, MOST_LETTERS)),
+    );
     Question {
         models: vec![model],
         system: SYSTEM,
-        prompt: format!("<goal>\n{objective}\n</goal>\n\n<conversation>\n{conversation}\n</conversation>\n\n{TASK}"),
+        prompt: format!(
+            "<goal>\n{objective}\n</goal>\n\n<conversation>\n{conversation}\n</conversation>\n\n{TASK}"
+        ),
         limit: LIMIT,
     }
 }
@@ -104,11 +124,21 @@ struct Said {
 /// Reads the answer; `None` when it is no judgement.
 pub(super) fn read(answer: &str) -> Option<Evaluation> {
     let said: Said = serde_json::from_value(json_object(answer, &["satisfied"])?).ok()?;
-    let text = |text: Option<String>| text.map(|text| bounded(text, MOST_REASON_LETTERS)).filter(|text| !text.trim().is_empty());
-    let usual = if said.satisfied { Blocker::None } else { Blocker::MissingEvidence };
+    let text = |text: Option<String>| {
+        text.map(|text| bounded(text, MOST_REASON_LETTERS))
+            .filter(|text| !text.trim().is_empty())
+    };
+    let usual = if said.satisfied {
+        Blocker::None
+    } else {
+        Blocker::MissingEvidence
+    };
     Some(Evaluation {
         satisfied: said.satisfied,
-        blocker: said.blocker.filter(|blocker| said.satisfied == (*blocker == Blocker::None)).unwrap_or(usual),
+        blocker: said
+            .blocker
+            .filter(|blocker| said.satisfied == (*blocker == Blocker::None))
+            .unwrap_or(usual),
         reason: text(said.reason).unwrap_or_default(),
         evidence_summary: text(said.evidence_summary),
         run_id: None,
@@ -126,11 +156,27 @@ mod tests {
     fn a_judgement_is_found_in_whatever_surrounds_it() {
         let fenced = "Sure.\n```json\n{\"satisfied\": false, \"blocker\": \"goal_not_met_yet\", \"reason\": \"no tests\"}\n```";
         let read_fenced = read(fenced).unwrap();
-        assert_eq!((read_fenced.satisfied, read_fenced.blocker, read_fenced.reason.as_str()), (false, Blocker::GoalNotMetYet, "no tests"));
-        assert_eq!(read("{\"satisfied\": true}").unwrap().blocker, Blocker::None);
+        assert_eq!(
+            (
+                read_fenced.satisfied,
+                read_fenced.blocker,
+                read_fenced.reason.as_str()
+            ),
+            (false, Blocker::GoalNotMetYet, "no tests")
+        );
+        assert_eq!(
+            read("{\"satisfied\": true}").unwrap().blocker,
+            Blocker::None
+        );
         let contrary = read("{\"satisfied\": false, \"blocker\": \"none\"}").unwrap();
         assert_eq!(contrary.blocker, Blocker::MissingEvidence);
-        for none in ["", "yes", "{}", "{\"satisfied\": \"maybe\"}", "{\"satisfied\": false, \"blocker\": \"bad\"}"] {
+        for none in [
+            "",
+            "yes",
+            "{}",
+            "{\"satisfied\": \"maybe\"}",
+            "{\"satisfied\": false, \"blocker\": \"bad\"}",
+        ] {
             assert_eq!(read(none), None, "{none}");
         }
     }
@@ -141,14 +187,28 @@ mod tests {
             [
                 Message::human("go"),
                 Message::ai("x").with(|body| {
-                    body.additional_kwargs.insert(key.to_owned(), Value::Bool(true));
+                    body.additional_kwargs
+                        .insert(key.to_owned(), Value::Bool(true));
                 }),
             ]
         };
         assert_eq!(standing(&[Message::human("go")]), Standing::Unchanged);
-        assert_eq!(standing(&[Message::human("go"), Message::ai("done")]), Standing::Open);
-        for key in [kwargs::ERROR_FALLBACK, kwargs::INCOMPLETE, kwargs::GUARD_STOP] {
-            assert!(matches!(standing(&flagged(key)), Standing::Blocked(Blocker::RunFailed, _)), "{key}");
+        assert_eq!(
+            standing(&[Message::human("go"), Message::ai("done")]),
+            Standing::Open
+        );
+        for key in [
+            kwargs::ERROR_FALLBACK,
+            kwargs::INCOMPLETE,
+            kwargs::GUARD_STOP,
+        ] {
+            assert!(
+                matches!(
+                    standing(&flagged(key)),
+                    Standing::Blocked(Blocker::RunFailed, _)
+                ),
+                "{key}"
+            );
         }
     }
 }

@@ -5,7 +5,9 @@ use serde::{Deserialize, Serialize};
 use super::state::{GOAL, Goal, MAX_OBJECTIVE_CHARS};
 use crate::clock::Clock;
 use crate::ids::{IdSource, ThreadId};
-use crate::runtime::checkpoint::{CheckpointError, CheckpointSource, Checkpointer, OutsideChange, PutError};
+use crate::runtime::checkpoint::{
+    CheckpointError, CheckpointSource, Checkpointer, OutsideChange, PutError,
+};
 use crate::runtime::runs::ThreadStatus;
 use crate::runtime::threads::{ThreadError, ThreadIndex};
 use crate::state::{StateError, StateUpdate};
@@ -90,13 +92,21 @@ impl Goals<'_> {
     /// # Errors
     /// When a store fails.
     pub async fn get(&self, thread: &ThreadId) -> Result<GoalView, GoalError> {
-        let goal = if self.threads.status(self.user, thread).await?.is_some() { self.kept(thread).await? } else { None };
+        let goal = if self.threads.status(self.user, thread).await?.is_some() {
+            self.kept(thread).await?
+        } else {
+            None
+        };
         Ok(GoalView { goal })
     }
 
     /// The goal in the newest state of a thread.
     async fn kept(&self, thread: &ThreadId) -> Result<Option<Goal>, GoalError> {
-        Ok(self.checkpoints.get(thread, None).await?.and_then(|snapshot| Goal::of(&snapshot.state)))
+        Ok(self
+            .checkpoints
+            .get(thread, None)
+            .await?
+            .and_then(|snapshot| Goal::of(&snapshot.state)))
     }
 
     /// Sets the goal of a thread, also before its first message, when there is no thread yet. The agent is sent on at most `most`
@@ -104,12 +114,20 @@ impl Goals<'_> {
     ///
     /// # Errors
     /// [`GoalError::Objective`], [`GoalError::Busy`], [`ThreadError::Taken`], and when a store fails.
-    pub async fn set(&self, thread: &ThreadId, objective: &str, most: u64) -> Result<GoalView, GoalError> {
+    pub async fn set(
+        &self,
+        thread: &ThreadId,
+        objective: &str,
+        most: u64,
+    ) -> Result<GoalView, GoalError> {
         let objective = objective.trim();
         if let Some(issue) = ObjectiveIssue::of(objective) {
             return Err(issue.into());
         }
-        let status = self.threads.find_or_make(self.user, thread, self.clock.now()).await?;
+        let status = self
+            .threads
+            .find_or_make(self.user, thread, self.clock.now())
+            .await?;
         let goal = Goal::new(objective, most, self.clock.now());
         self.write(thread, status, Some(&goal)).await?;
         Ok(GoalView { goal: Some(goal) })
@@ -128,7 +146,12 @@ impl Goals<'_> {
         Ok(GoalView { goal: None })
     }
 
-    async fn write(&self, thread: &ThreadId, status: ThreadStatus, goal: Option<&Goal>) -> Result<(), GoalError> {
+    async fn write(
+        &self,
+        thread: &ThreadId,
+        status: ThreadStatus,
+        goal: Option<&Goal>,
+    ) -> Result<(), GoalError> {
         if status == ThreadStatus::Busy {
             return Err(GoalError::Busy(thread.clone()));
         }
@@ -139,7 +162,10 @@ impl Goals<'_> {
                 Some(newest) => newest.log_tail,
                 None => self.checkpoints.log_tail(thread).await?,
             };
-            let mut after = newest.as_ref().map(|newest| newest.state.clone()).unwrap_or_default();
+            let mut after = newest
+                .as_ref()
+                .map(|newest| newest.state.clone())
+                .unwrap_or_default();
             after.apply(StateUpdate::channel(GOAL, goal.clone()), self.ids)?;
             let change = OutsideChange {
                 thread_id: thread,
@@ -148,10 +174,19 @@ impl Goals<'_> {
                 log_tail,
                 after,
                 source: CheckpointSource::Update,
-                next: newest.as_ref().map(|newest| newest.meta.next.clone()).unwrap_or_default(),
-                machine: newest.as_ref().and_then(|newest| newest.meta.machine.clone()),
+                next: newest
+                    .as_ref()
+                    .map(|newest| newest.meta.next.clone())
+                    .unwrap_or_default(),
+                machine: newest
+                    .as_ref()
+                    .and_then(|newest| newest.meta.machine.clone()),
             };
-            match self.checkpoints.put_outside_run(change.planned(self.ids, self.clock.now())).await {
+            match self
+                .checkpoints
+                .put_outside_run(change.planned(self.ids, self.clock.now()))
+                .await
+            {
                 Ok(()) => return Ok(()),
                 Err(PutError::Moved(_)) => {
                     tracing::debug!(thread_id = %thread, "the thread was changed meanwhile, planning the goal again")

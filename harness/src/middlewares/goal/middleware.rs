@@ -30,24 +30,49 @@ pub struct GoalMiddleware {
 impl GoalMiddleware {
     /// One that asks the entry `model` how a goal stands.
     pub fn new(models: AsideModels, model: impl Into<String>) -> Self {
-        Self { models, model: model.into() }
+        Self {
+            models,
+            model: model.into(),
+        }
     }
 
-    async fn evaluate(&self, goal: &Goal, state: &ThreadState, ctx: &RunContext) -> Option<Evaluation> {
+    async fn evaluate(
+        &self,
+        goal: &Goal,
+        state: &ThreadState,
+        ctx: &RunContext,
+    ) -> Option<Evaluation> {
         let found = match standing(state.messages()) {
             Standing::Unchanged => return None,
             Standing::Blocked(blocker, reason) => rests(blocker, reason),
             Standing::Open => {
-                let answer = self.models.ask(&question(goal, state, &self.model), Asker::within(ctx, CALLER)).await;
+                let answer = self
+                    .models
+                    .ask(
+                        &question(goal, state, &self.model),
+                        Asker::within(ctx, CALLER),
+                    )
+                    .await;
                 let unusable = || Evaluation {
                     stand_down_reason: Some("evaluation_failed".to_owned()),
-                    ..rests(Blocker::MissingEvidence, "How the goal stands could not be found out.")
+                    ..rests(
+                        Blocker::MissingEvidence,
+                        "How the goal stands could not be found out.",
+                    )
                 };
-                answer.ok().and_then(|answer| read(&answer.text)).unwrap_or_else(unusable)
+                answer
+                    .ok()
+                    .and_then(|answer| read(&answer.text))
+                    .unwrap_or_else(unusable)
             }
         };
         let (run_id, evaluated_at) = (Some(ctx.run_id.clone()), Some(ctx.clock.now()));
-        Some(Evaluation { run_id, evaluated_at, progress_key: Some(progress_key(state)), ..found })
+        Some(Evaluation {
+            run_id,
+            evaluated_at,
+            progress_key: Some(progress_key(state)),
+            ..found
+        })
     }
 }
 
@@ -62,8 +87,12 @@ impl Middleware for GoalMiddleware {
     }
 
     async fn after_agent(&self, state: &ThreadState, ctx: &RunContext) -> HookResult {
-        let Some(goal) = Goal::of(state) else { return Ok(HookOutcome::default()) };
-        let Some(evaluation) = self.evaluate(&goal, state, ctx).await else { return Ok(HookOutcome::default()) };
+        let Some(goal) = Goal::of(state) else {
+            return Ok(HookOutcome::default());
+        };
+        let Some(evaluation) = self.evaluate(&goal, state, ctx).await else {
+            return Ok(HookOutcome::default());
+        };
         let objective = goal.objective.clone();
         let judged = goal.judged(evaluation, ctx.clock.now());
         ctx.sink.emit(AgentEvent::Custom(event(&judged)));
@@ -72,7 +101,8 @@ impl Middleware for GoalMiddleware {
             Judged::StandsDown(goal, _) => StateUpdate::channel(GOAL, json!(goal)).into(),
             Judged::GoesOn(goal, evaluation) => {
                 let word = reminder(CONTINUATION, &continuation(&objective, &evaluation.reason));
-                HookOutcome::from(StateUpdate::messages([word]).and(GOAL, json!(goal))).jump(Jump::Again)
+                HookOutcome::from(StateUpdate::messages([word]).and(GOAL, json!(goal)))
+                    .jump(Jump::Again)
             }
         })
     }
@@ -93,7 +123,11 @@ fn rests(blocker: Blocker, reason: &str) -> Evaluation {
 
 /// What the agent reads when it is sent on.
 fn continuation(objective: &str, reason: &str) -> String {
-    let missing = if reason.trim().is_empty() { String::new() } else { format!("What is missing: {}\n", escaped(reason.trim())) };
+    let missing = if reason.trim().is_empty() {
+        String::new()
+    } else {
+        format!("What is missing: {}\n", escaped(reason.trim()))
+    };
     format!(
         "The user has set a goal for this conversation, and it is not reached yet.\n<goal>\n{}\n</goal>\n{missing}Go on with the work \
          now, from where it stands, and do not repeat what is done. If only the user can help you on, say what you need and stop.",
@@ -105,7 +139,9 @@ fn continuation(objective: &str, reason: &str) -> String {
 fn event(judged: &Judged) -> Value {
     let (evaluation, goal) = match judged {
         Judged::Reached(evaluation) => (evaluation, None),
-        Judged::GoesOn(goal, evaluation) | Judged::StandsDown(goal, evaluation) => (evaluation, Some(goal)),
+        Judged::GoesOn(goal, evaluation) | Judged::StandsDown(goal, evaluation) => {
+            (evaluation, Some(goal))
+        }
     };
     json!({
         "type": "goal_evaluated",

@@ -117,7 +117,8 @@ impl Goal {
     /// The goal of a thread. A client may have written anything there: what is no goal counts as none, and no limit goes beyond ours.
     pub fn of(state: &ThreadState) -> Option<Self> {
         let goal = Self::deserialize(state.channel(GOAL)?).ok()?;
-        let usable = !goal.objective.trim().is_empty() && goal.objective.chars().count() <= MAX_OBJECTIVE_CHARS;
+        let usable = !goal.objective.trim().is_empty()
+            && goal.objective.chars().count() <= MAX_OBJECTIVE_CHARS;
         usable.then(|| Self {
             max_continuations: goal.max_continuations.min(MAX_CONTINUATIONS),
             max_no_progress_continuations: goal.max_no_progress_continuations.min(MAX_IN_VAIN),
@@ -130,18 +131,36 @@ impl Goal {
         if evaluation.satisfied {
             return Judged::Reached(evaluation);
         }
-        let before = self.last_evaluation.as_ref().and_then(|last| last.progress_key.as_ref());
-        let in_vain = self.continuation_count > 0 && before.is_some() && before == evaluation.progress_key.as_ref();
-        self.no_progress_count = if in_vain { self.no_progress_count.saturating_add(1) } else { 0 };
-        evaluation.stand_down_reason = evaluation.stand_down_reason.or_else(|| match evaluation.blocker {
-            Blocker::GoalNotMetYet if self.no_progress_count >= self.max_no_progress_continuations => Some("no_progress".to_owned()),
-            Blocker::GoalNotMetYet if self.continuation_count >= self.max_continuations => Some("max_continuations".to_owned()),
-            Blocker::GoalNotMetYet => None,
-            Blocker::MissingEvidence | Blocker::None => Some("missing_evidence".to_owned()),
-            Blocker::NeedsUserInput => Some("needs_user_input".to_owned()),
-            Blocker::RunFailed => Some("run_failed".to_owned()),
-            Blocker::ExternalWait => Some("external_wait".to_owned()),
-        });
+        let before = self
+            .last_evaluation
+            .as_ref()
+            .and_then(|last| last.progress_key.as_ref());
+        let in_vain = self.continuation_count > 0
+            && before.is_some()
+            && before == evaluation.progress_key.as_ref();
+        self.no_progress_count = if in_vain {
+            self.no_progress_count.saturating_add(1)
+        } else {
+            0
+        };
+        evaluation.stand_down_reason =
+            evaluation
+                .stand_down_reason
+                .or_else(|| match evaluation.blocker {
+                    Blocker::GoalNotMetYet
+                        if self.no_progress_count >= self.max_no_progress_continuations =>
+                    {
+                        Some("no_progress".to_owned())
+                    }
+                    Blocker::GoalNotMetYet if self.continuation_count >= self.max_continuations => {
+                        Some("max_continuations".to_owned())
+                    }
+                    Blocker::GoalNotMetYet => None,
+                    Blocker::MissingEvidence | Blocker::None => Some("missing_evidence".to_owned()),
+                    Blocker::NeedsUserInput => Some("needs_user_input".to_owned()),
+                    Blocker::RunFailed => Some("run_failed".to_owned()),
+                    Blocker::ExternalWait => Some("external_wait".to_owned()),
+                });
         self.updated_at = now;
         self.last_evaluation = Some(evaluation.clone());
         if evaluation.stand_down_reason.is_some() {
@@ -178,11 +197,16 @@ mod tests {
     }
 
     /// Judges one evaluation after the other: how often the agent was sent on, and why it rests.
-    fn played(mut goal: Goal, evaluations: impl IntoIterator<Item = Evaluation>) -> (u64, Option<String>) {
+    fn played(
+        mut goal: Goal,
+        evaluations: impl IntoIterator<Item = Evaluation>,
+    ) -> (u64, Option<String>) {
         for evaluation in evaluations {
             match goal.clone().judged(evaluation, now()) {
                 Judged::GoesOn(next, _) => goal = next,
-                Judged::StandsDown(goal, evaluation) => return (goal.continuation_count, evaluation.stand_down_reason),
+                Judged::StandsDown(goal, evaluation) => {
+                    return (goal.continuation_count, evaluation.stand_down_reason);
+                }
                 Judged::Reached(_) => return (goal.continuation_count, None),
             }
         }
@@ -194,37 +218,77 @@ mod tests {
         let steps = || (0..).map(|step: u32| unmet(&step.to_string()));
         let ends = |most: u64| played(Goal::new("g", most, now()), steps().take(20));
         let capped = Some("max_continuations".to_owned());
-        assert_eq!([ends(0), ends(3), ends(99)], [(0, capped.clone()), (3, capped.clone()), (8, capped)]);
-        assert_eq!(played(Goal::new("g", 8, now()), (0..9).map(|_| unmet("same"))), (2, Some("no_progress".to_owned())));
+        assert_eq!(
+            [ends(0), ends(3), ends(99)],
+            [(0, capped.clone()), (3, capped.clone()), (8, capped)]
+        );
+        assert_eq!(
+            played(Goal::new("g", 8, now()), (0..9).map(|_| unmet("same"))),
+            (2, Some("no_progress".to_owned()))
+        );
         let stuck_once = ["a", "a", "b", "b", "c"].map(unmet);
         assert_eq!(played(Goal::new("g", 8, now()), stuck_once), (5, None));
     }
 
     #[test]
     fn what_an_agent_cannot_clear_away_lets_it_rest() {
-        let blocked = |blocker| [Evaluation { blocker, ..unmet("a") }];
+        let blocked = |blocker| {
+            [Evaluation {
+                blocker,
+                ..unmet("a")
+            }]
+        };
         let rests = |blocker| played(Goal::new("g", 8, now()), blocked(blocker)).1;
-        assert_eq!(rests(Blocker::NeedsUserInput).as_deref(), Some("needs_user_input"));
+        assert_eq!(
+            rests(Blocker::NeedsUserInput).as_deref(),
+            Some("needs_user_input")
+        );
         assert_eq!(rests(Blocker::RunFailed).as_deref(), Some("run_failed"));
         assert_eq!(rests(Blocker::None).as_deref(), Some("missing_evidence"));
-        let reached = Evaluation { satisfied: true, ..unmet("a") };
-        assert!(matches!(Goal::new("g", 8, now()).judged(reached, now()), Judged::Reached(_)));
+        let reached = Evaluation {
+            satisfied: true,
+            ..unmet("a")
+        };
+        assert!(matches!(
+            Goal::new("g", 8, now()).judged(reached, now()),
+            Judged::Reached(_)
+        ));
     }
 
     #[test]
     fn what_is_no_goal_counts_as_none_and_limits_of_clients_do_not_widen_ours() {
         let held = |value| {
             let mut state = ThreadState::default();
-            state.apply(StateUpdate::channel(GOAL, value), &SystemIds::default()).unwrap();
+            state
+                .apply(StateUpdate::channel(GOAL, value), &SystemIds::default())
+                .unwrap();
             Goal::of(&state)
         };
         let goal = Goal::new("g", 8, now());
         assert_eq!(held(json!(goal)), Some(goal.clone()));
-        let greedy = Goal { max_continuations: 1_000, max_no_progress_continuations: 1_000, ..goal.clone() };
+        let greedy = Goal {
+            max_continuations: 1_000,
+            max_no_progress_continuations: 1_000,
+            ..goal.clone()
+        };
         assert_eq!(held(json!(greedy)), Some(goal.clone()));
-        for none in [json!("win"), json!({}), json!([1]), json!(Goal { objective: " ".to_owned(), ..goal.clone() })] {
+        for none in [
+            json!("win"),
+            json!({}),
+            json!([1]),
+            json!(Goal {
+                objective: " ".to_owned(),
+                ..goal.clone()
+            }),
+        ] {
             assert_eq!(held(none), None);
         }
-        assert_eq!(held(json!(Goal { objective: "x".repeat(5_000), ..goal })), None);
+        assert_eq!(
+            held(json!(Goal {
+                objective: "x".repeat(5_000),
+                ..goal
+            })),
+            None
+        );
     }
 }

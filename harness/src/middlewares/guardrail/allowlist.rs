@@ -23,10 +23,16 @@ impl GuardrailPolicy for AllowlistPolicy {
     async fn evaluate(&self, request: &GuardrailRequest<'_>) -> Result<Decision, PolicyError> {
         let named = |tools: &[String]| tools.iter().any(|tool| tool == request.tool_name);
         if named(&self.denied_tools) {
-            return Ok(Decision::deny(NOT_ALLOWED, "the tool is on the list of denied tools"));
+            return Ok(Decision::deny(
+                NOT_ALLOWED,
+                "the tool is on the list of denied tools",
+            ));
         }
         match &self.allowed_tools {
-            Some(allowed) if !named(allowed) => Ok(Decision::deny(NOT_ALLOWED, "the tool is not on the list of allowed tools")),
+            Some(allowed) if !named(allowed) => Ok(Decision::deny(
+                NOT_ALLOWED,
+                "the tool is not on the list of allowed tools",
+            )),
             _ => Ok(Decision::allow()),
         }
     }

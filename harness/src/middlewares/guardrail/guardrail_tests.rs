@@ -4,21 +4,26 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::agents::AgentBuilder;
-use crate::agents::test_support::{ReplayModel, Reply, Said, ask, calls, fresh, go_on, run, state_of};
+use crate::agents::test_support::{
+    ReplayModel, Reply, Said, ask, calls, fresh, go_on, run, state_of,
+};
 use crate::config::GuardrailProviderConfig;
 use crate::messages::Message;
 use crate::runtime::agent::AgentStart;
 use crate::tools::builtins::WriteTodos;
 
 fn provider(kind: &str, config: Value) -> Arc<dyn GuardrailPolicy> {
-    let section: GuardrailProviderConfig = serde_json::from_value(json!({"use": kind, "config": config})).unwrap();
+    let section: GuardrailProviderConfig =
+        serde_json::from_value(json!({"use": kind, "config": config})).unwrap();
     policy_of(Some(&section))
 }
 
 /// What the guardrails did about calls, and why, as the journal is told.
 fn told(said: &Said) -> Vec<(&'static str, String)> {
     let told = |event: &AgentEvent| match event {
-        AgentEvent::MiddlewareAction(done) => Some((done.action, done.changes["code"].as_str()?.to_owned())),
+        AgentEvent::MiddlewareAction(done) => {
+            Some((done.action, done.changes["code"].as_str()?.to_owned()))
+        }
         _ => None,
     };
     said.events.iter().filter_map(told).collect()
@@ -26,11 +31,21 @@ fn told(said: &Said) -> Vec<(&'static str, String)> {
 
 /// The result of a call of `write_todos` under this policy.
 async fn result(policy: Arc<dyn GuardrailPolicy>, fail_closed: bool) -> String {
-    let model = ReplayModel::new([calls([("c", "write_todos", json!({"todos": []}))]), Reply::Say("done")]);
+    let model = ReplayModel::new([
+        calls([("c", "write_todos", json!({"todos": []}))]),
+        Reply::Say("done"),
+    ]);
     let guard = GuardrailMiddleware::new(policy, fail_closed, None);
-    let agent = AgentBuilder::new(model.clone()).tool(WriteTodos).middleware(guard).build();
+    let agent = AgentBuilder::new(model.clone())
+        .tool(WriteTodos)
+        .middleware(guard)
+        .build();
     let said = ask(&agent, "go").await;
-    assert_eq!((model.asked().len(), said.outcome.is_ok()), (2, true), "the run goes on");
+    assert_eq!(
+        (model.asked().len(), said.outcome.is_ok()),
+        (2, true),
+        "the run goes on"
+    );
     said.state().messages()[2].content.text()
 }
 
@@ -40,11 +55,29 @@ async fn lists_decide_by_name_and_denials_win() {
         (json!({"allowed_tools": null}), true),
         (json!({"allowed_tools": ["write_todos"]}), true),
         (json!({"allowed_tools": []}), false),
-        (json!({"allowed_tools": ["write_todos"], "denied_tools": ["write_todos"]}), false),
+        (
+            json!({"allowed_tools": ["write_todos"], "denied_tools": ["write_todos"]}),
+            false,
+        ),
     ] {
-        let text = result(provider("deerflow.guardrails.builtin:AllowlistProvider", config.clone()), true).await;
-        assert_eq!(text.starts_with("The todo list"), passes, "{config}: {text}");
-        assert_eq!(text.contains("write_todos was denied by the guardrails (oap.tool_not_allowed)"), !passes, "{text}");
+        let text = result(
+            provider(
+                "deerflow.guardrails.builtin:AllowlistProvider",
+                config.clone(),
+            ),
+            true,
+        )
+        .await;
+        assert_eq!(
+            text.starts_with("The todo list"),
+            passes,
+            "{config}: {text}"
+        );
+        assert_eq!(
+            text.contains("write_todos was denied by the guardrails (oap.tool_not_allowed)"),
+            !passes,
+            "{text}"
+        );
     }
 }
 
@@ -54,10 +87,22 @@ async fn the_first_rule_that_fits_decides() {
     let denied = json!({"tools": ["write_*"], "when": {"todos": "[]"}, "action": "deny", "code": "no.lists", "reason": "no lists here"});
     for (config, wanted) in [
         (json!({"rules": [deny.clone()]}), "The todo list"),
-        (json!({"rules": [denied.clone()]}), "Error: the call of write_todos was denied by the guardrails (no.lists): no lists here."),
-        (json!({"rules": [{"action": "allow"}, denied]}), "The todo list"),
-        (json!({"default": "deny"}), "Error: the call of write_todos was denied by the guardrails (rule.default_deny)"),
-        (json!({"default": "deny", "rules": [{"users": ["bob"], "action": "allow"}]}), "Error"),
+        (
+            json!({"rules": [denied.clone()]}),
+            "Error: the call of write_todos was denied by the guardrails (no.lists): no lists here.",
+        ),
+        (
+            json!({"rules": [{"action": "allow"}, denied]}),
+            "The todo list",
+        ),
+        (
+            json!({"default": "deny"}),
+            "Error: the call of write_todos was denied by the guardrails (rule.default_deny)",
+        ),
+        (
+            json!({"default": "deny", "rules": [{"users": ["bob"], "action": "allow"}]}),
+            "Error",
+        ),
     ] {
         let text = result(provider("rules", config.clone()), true).await;
         assert!(text.starts_with(wanted), "{config}: {text}");
@@ -67,9 +112,15 @@ async fn the_first_rule_that_fits_decides() {
 #[tokio::test]
 async fn a_call_that_a_person_has_to_allow_waits_for_a_yes_and_is_not_made_after_a_no() {
     let call = calls([("c", "write_todos", json!({"todos": []}))]);
-    let guard = || GuardrailMiddleware::new(provider("rules", json!({"default": "ask"})), true, None);
+    let guard =
+        || GuardrailMiddleware::new(provider("rules", json!({"default": "ask"})), true, None);
     for (answer, wanted, action, code) in [
-        (json!(true), "The todo list", "allow_tool_call_after_approval", "rule.ask"),
+        (
+            json!(true),
+            "The todo list",
+            "allow_tool_call_after_approval",
+            "rule.ask",
+        ),
         (
             json!("no"),
             "Error: the call of write_todos was denied by the guardrails (approval.rejected)",
@@ -78,19 +129,44 @@ async fn a_call_that_a_person_has_to_allow_waits_for_a_yes_and_is_not_made_after
         ),
     ] {
         let model = ReplayModel::new([call.clone(), Reply::Say("done")]);
-        let agent = AgentBuilder::new(model).tool(WriteTodos).middleware(guard()).build();
+        let agent = AgentBuilder::new(model)
+            .tool(WriteTodos)
+            .middleware(guard())
+            .build();
         let asked = ask(&agent, "go").await;
         let question = &asked.last_step().next[0].interrupts[0]["value"];
         assert_eq!(question["action_requests"][0]["args"], json!({"todos": []}));
-        assert_eq!((asked.state().messages().len(), told(&asked)), (2, vec![("ask_before_tool_call", "rule.ask".to_owned())]));
+        assert_eq!(
+            (asked.state().messages().len(), told(&asked)),
+            (2, vec![("ask_before_tool_call", "rule.ask".to_owned())])
+        );
         let done = run(&agent, go_on(&asked, AgentStart::Resume(answer)), |_| {}).await;
-        assert!(done.state().messages()[2].content.text().starts_with(wanted), "{:?}", done.transcript());
+        assert!(
+            done.state().messages()[2]
+                .content
+                .text()
+                .starts_with(wanted),
+            "{:?}",
+            done.transcript()
+        );
         assert_eq!(told(&done), [(action, code.to_owned())]);
     }
-    let agent = AgentBuilder::new(ReplayModel::new([call, Reply::Say("done")])).tool(WriteTodos).middleware(guard()).build();
-    let options = json!({"non_interactive": true}).as_object().unwrap().clone();
-    let alone = run(&agent, fresh(state_of([Message::human("go")])), |ctx| ctx.options = Arc::new(options)).await;
-    assert_eq!(told(&alone), [("deny_tool_call", "approval.nobody_to_ask".to_owned())]);
+    let agent = AgentBuilder::new(ReplayModel::new([call, Reply::Say("done")]))
+        .tool(WriteTodos)
+        .middleware(guard())
+        .build();
+    let options = json!({"non_interactive": true})
+        .as_object()
+        .unwrap()
+        .clone();
+    let alone = run(&agent, fresh(state_of([Message::human("go")])), |ctx| {
+        ctx.options = Arc::new(options)
+    })
+    .await;
+    assert_eq!(
+        told(&alone),
+        [("deny_tool_call", "approval.nobody_to_ask".to_owned())]
+    );
 }
 
 #[tokio::test]
@@ -105,14 +181,22 @@ async fn a_policy_that_fails_denies_or_allows_as_it_is_told() {
         policy_of(None),
         Arc::new(Panics),
     ] {
-        assert!(result(policy.clone(), true).await.contains("oap.evaluator_error"));
+        assert!(
+            result(policy.clone(), true)
+                .await
+                .contains("oap.evaluator_error")
+        );
         assert!(result(policy, false).await.starts_with("The todo list"));
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_policy_that_never_answers_counts_as_one_that_fails() {
-    assert!(result(Arc::new(Silent), true).await.contains("oap.evaluator_error"));
+    assert!(
+        result(Arc::new(Silent), true)
+            .await
+            .contains("oap.evaluator_error")
+    );
 }
 
 #[derive(Debug)]

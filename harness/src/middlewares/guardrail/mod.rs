@@ -53,8 +53,16 @@ pub struct GuardrailMiddleware {
 
 impl GuardrailMiddleware {
     /// Asks this policy, under the agent's name there. `fail_closed` denies what it cannot decide.
-    pub fn new(policy: Arc<dyn GuardrailPolicy>, fail_closed: bool, passport: Option<String>) -> Self {
-        Self { policy, fail_closed, passport }
+    pub fn new(
+        policy: Arc<dyn GuardrailPolicy>,
+        fail_closed: bool,
+        passport: Option<String>,
+    ) -> Self {
+        Self {
+            policy,
+            fail_closed,
+            passport,
+        }
     }
 
     async fn decide(&self, call: &ToolCall, ctx: &ToolContext) -> Decision {
@@ -98,14 +106,29 @@ impl Middleware for GuardrailMiddleware {
         Hooks::WRAP_TOOL
     }
 
-    async fn wrap_tool_call(&self, call: &ToolCall, ctx: &ToolContext, next: ToolNext<'_>) -> Result<ToolOutput, ToolError> {
+    async fn wrap_tool_call(
+        &self,
+        call: &ToolCall,
+        ctx: &ToolContext,
+        next: ToolNext<'_>,
+    ) -> Result<ToolOutput, ToolError> {
         let decision = self.decide(call, ctx).await;
         match (decision.verdict, &ctx.approval) {
             // No person may allow what the policy denies.
             (Verdict::Deny, _) => Ok(denied(call, ctx, decision)),
             (_, Some(Approval::Reject { message })) => {
-                let said = message.as_deref().map(|message| format!(": {message}")).unwrap_or_default();
-                Ok(denied(call, ctx, decision.denied_as(REJECTED, &format!("the user was asked and did not allow it{said}"))))
+                let said = message
+                    .as_deref()
+                    .map(|message| format!(": {message}"))
+                    .unwrap_or_default();
+                Ok(denied(
+                    call,
+                    ctx,
+                    decision.denied_as(
+                        REJECTED,
+                        &format!("the user was asked and did not allow it{said}"),
+                    ),
+                ))
             }
             (_, Some(Approval::Respond { message })) => {
                 journal(call, ctx, "answer_tool_call_for_tool", &decision);
@@ -119,15 +142,25 @@ impl Middleware for GuardrailMiddleware {
             (_, Some(Approval::Edit { .. })) => {
                 journal(call, ctx, "allow_tool_call_after_edit", &decision);
                 let output = next.run(call, ctx).await?;
-                Ok(ToolOutput { content: approval::noted(output.content), ..output })
+                Ok(ToolOutput {
+                    content: approval::noted(output.content),
+                    ..output
+                })
             }
             // Nobody would ever answer.
             (Verdict::Ask, None) if ctx.run.option_bool("non_interactive") == Some(true) => {
-                Ok(denied(call, ctx, decision.denied_as(NOBODY_TO_ASK, "a person would have to allow it")))
+                Ok(denied(
+                    call,
+                    ctx,
+                    decision.denied_as(NOBODY_TO_ASK, "a person would have to allow it"),
+                ))
             }
             (Verdict::Ask, None) => {
                 journal(call, ctx, "ask_before_tool_call", &decision);
-                Ok(ToolOutput::only(ToolControl::Approve(approval::question(call, &decision.reason().message))))
+                Ok(ToolOutput::only(ToolControl::Approve(approval::question(
+                    call,
+                    &decision.reason().message,
+                ))))
             }
         }
     }
@@ -159,7 +192,15 @@ fn journal(call: &ToolCall, ctx: &ToolContext, action: &'static str, decision: &
         changes["args"] = json!(call.args);
     }
     let name = NAME.to_owned();
-    ctx.run.sink.emit(AgentEvent::MiddlewareAction(Box::new(MiddlewareAction { tag: TAG, name, hook: "wrap_tool_call", action, changes })));
+    ctx.run
+        .sink
+        .emit(AgentEvent::MiddlewareAction(Box::new(MiddlewareAction {
+            tag: TAG,
+            name,
+            hook: "wrap_tool_call",
+            action,
+            changes,
+        })));
 }
 
 #[cfg(test)]

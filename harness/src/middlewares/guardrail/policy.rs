@@ -73,22 +73,39 @@ pub struct Decision {
 impl Decision {
     /// The call may be made.
     pub fn allow() -> Self {
-        Self { verdict: Verdict::Allow, reasons: Vec::new(), policy_id: None }
+        Self {
+            verdict: Verdict::Allow,
+            reasons: Vec::new(),
+            policy_id: None,
+        }
     }
 
     /// It may not, for this reason.
     pub fn deny(code: impl Into<String>, message: impl Into<String>) -> Self {
-        Self { verdict: Verdict::Deny, reasons: vec![Reason { code: code.into(), message: message.into() }], policy_id: None }
+        Self {
+            verdict: Verdict::Deny,
+            reasons: vec![Reason {
+                code: code.into(),
+                message: message.into(),
+            }],
+            policy_id: None,
+        }
     }
 
     /// The same policy's no, for another reason.
     pub(super) fn denied_as(self, code: &str, message: &str) -> Self {
-        Self { policy_id: self.policy_id, ..Self::deny(code, message) }
+        Self {
+            policy_id: self.policy_id,
+            ..Self::deny(code, message)
+        }
     }
 
     /// The reason that is told.
     pub fn reason(&self) -> Reason {
-        let unsaid = || Reason { code: DENIED.to_owned(), message: "the policy does not allow it".to_owned() };
+        let unsaid = || Reason {
+            code: DENIED.to_owned(),
+            message: "the policy does not allow it".to_owned(),
+        };
         self.reasons.first().cloned().unwrap_or_else(unsaid)
     }
 }

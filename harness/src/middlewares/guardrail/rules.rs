@@ -62,10 +62,17 @@ pub struct RulePolicy {
 
 impl Rule {
     fn fits(&self, request: &GuardrailRequest<'_>) -> bool {
-        let any = |patterns: &[String], text: &str| patterns.is_empty() || patterns.iter().any(|pattern| matches(pattern, text));
+        let any = |patterns: &[String], text: &str| {
+            patterns.is_empty() || patterns.iter().any(|pattern| matches(pattern, text))
+        };
         any(&self.tools, request.tool_name)
             && any(&self.users, &request.actor.user_id)
-            && self.when.iter().all(|(argument, pattern)| request.tool_input.get(argument).is_some_and(|value| self.reads(pattern, value)))
+            && self.when.iter().all(|(argument, pattern)| {
+                request
+                    .tool_input
+                    .get(argument)
+                    .is_some_and(|value| self.reads(pattern, value))
+            })
     }
 
     /// Whether the pattern fits an argument: a denial or a question when any text in it fits in any spelling, a permission
@@ -76,11 +83,15 @@ impl Rule {
         match self.action {
             Verdict::Deny | Verdict::Ask => {
                 let whole = (!value.is_string()).then(|| value.to_string());
-                texts.iter().any(|text| matches(pattern, text) || plain_path(text).is_some_and(|path| matches(pattern, &path)))
-                    || whole.is_some_and(|text| matches(pattern, &text))
+                texts.iter().any(|text| {
+                    matches(pattern, text)
+                        || plain_path(text).is_some_and(|path| matches(pattern, &path))
+                }) || whole.is_some_and(|text| matches(pattern, &text))
             }
             Verdict::Allow if texts.is_empty() => matches(pattern, &value.to_string()),
-            Verdict::Allow => texts.iter().all(|text| !climbs(text) && matches(pattern, plain_path(text).as_deref().unwrap_or(text))),
+            Verdict::Allow => texts.iter().all(|text| {
+                !climbs(text) && matches(pattern, plain_path(text).as_deref().unwrap_or(text))
+            }),
         }
     }
 }
@@ -92,7 +103,11 @@ fn add_texts<'a>(value: &'a Value, texts: &mut Vec<Cow<'a, str>>) {
         Value::Array(values) => values.iter().for_each(|value| add_texts(value, texts)),
         Value::Object(fields) => {
             for (name, value) in fields {
-                texts.extend(plain_path(name).is_some().then_some(Cow::Borrowed(name.as_str())));
+                texts.extend(
+                    plain_path(name)
+                        .is_some()
+                        .then_some(Cow::Borrowed(name.as_str())),
+                );
                 add_texts(value, texts);
             }
         }
@@ -124,7 +139,11 @@ fn plain_path(text: &str) -> Option<String> {
 #[async_trait]
 impl GuardrailPolicy for RulePolicy {
     async fn evaluate(&self, request: &GuardrailRequest<'_>) -> Result<Decision, PolicyError> {
-        let fitting = self.rules.iter().enumerate().find(|(_, rule)| rule.fits(request));
+        let fitting = self
+            .rules
+            .iter()
+            .enumerate()
+            .find(|(_, rule)| rule.fits(request));
         let (verdict, code, reason) = match fitting {
             Some((_, rule)) => (rule.action, rule.code.as_deref(), rule.reason.as_deref()),
             None => (self.default, None, None),
@@ -136,7 +155,11 @@ impl GuardrailPolicy for RulePolicy {
             (Verdict::Deny, None) => (DENIED_BY_DEFAULT, "no rule allows it"),
         };
         let policy_id = fitting.map(|(at, _)| format!("rules[{at}]"));
-        Ok(Decision { verdict, policy_id, ..Decision::deny(code.unwrap_or(usual_code), reason.unwrap_or(usual_reason)) })
+        Ok(Decision {
+            verdict,
+            policy_id,
+            ..Decision::deny(code.unwrap_or(usual_code), reason.unwrap_or(usual_reason))
+        })
     }
 }
 
@@ -144,8 +167,12 @@ impl GuardrailPolicy for RulePolicy {
 fn matches(pattern: &str, text: &str) -> bool {
     let mut parts = pattern.split('*');
     let first = parts.next().unwrap_or_default();
-    let Some(mut rest) = text.strip_prefix(first) else { return false };
-    let Some(last) = parts.next_back() else { return rest.is_empty() };
+    let Some(mut rest) = text.strip_prefix(first) else {
+        return false;
+    };
+    let Some(last) = parts.next_back() else {
+        return rest.is_empty();
+    };
     for part in parts {
         match rest.find(part) {
             Some(at) => rest = &rest[at + part.len()..],
@@ -180,32 +207,75 @@ mod tests {
 
     #[test]
     fn a_path_is_the_same_however_it_is_spelled() {
-        let rule = |action| Rule { tools: vec![], users: vec![], when: BTreeMap::new(), action, code: None, reason: None };
+        let rule = |action| Rule {
+            tools: vec![],
+            users: vec![],
+            when: BTreeMap::new(),
+            action,
+            code: None,
+            reason: None,
+        };
         for (pattern, spelled, denied, allowed) in [
-            ("/mnt/user-data/outputs/*", "/mnt/user-data/outputs/a", true, true),
-            ("/mnt/user-data/outputs/*", "/mnt//user-data/./outputs/a", true, true),
+            (
+                "/mnt/user-data/outputs/*",
+                "/mnt/user-data/outputs/a",
+                true,
+                true,
+            ),
+            (
+                "/mnt/user-data/outputs/*",
+                "/mnt//user-data/./outputs/a",
+                true,
+                true,
+            ),
             ("*/./*", "/mnt/user-data/./outputs/a", true, false),
-            ("/mnt/user-data/outputs/*", "/mnt/user-data/workspace/a", false, false),
+            (
+                "/mnt/user-data/outputs/*",
+                "/mnt/user-data/workspace/a",
+                false,
+                false,
+            ),
             ("/etc/*", "/etc/./passwd", true, true),
             ("/etc/*", "//etc/passwd", true, true),
             ("/etc/*", "/srv/../etc/passwd", true, false),
             ("/etc/*", " /../etc/passwd", true, false),
             ("/srv/*", "/srv/../etc/passwd", true, false),
-            ("/mnt/user-data/outputs/*", "/mnt/user-data/outputs/../workspace/a", true, false),
+            (
+                "/mnt/user-data/outputs/*",
+                "/mnt/user-data/outputs/../workspace/a",
+                true,
+                false,
+            ),
             ("src/*", "src/../../etc/passwd", true, false),
             ("git log*", "git log a..b", true, true),
         ] {
             let reads = |action| rule(action).reads(pattern, &Value::from(spelled));
-            assert_eq!((reads(Verdict::Deny), reads(Verdict::Allow)), (denied, allowed), "{pattern} {spelled}");
+            assert_eq!(
+                (reads(Verdict::Deny), reads(Verdict::Allow)),
+                (denied, allowed),
+                "{pattern} {spelled}"
+            );
         }
     }
 
     #[test]
     fn every_text_of_an_argument_counts() {
-        let rule = |action| Rule { tools: vec![], users: vec![], when: BTreeMap::new(), action, code: None, reason: None };
+        let rule = |action| Rule {
+            tools: vec![],
+            users: vec![],
+            when: BTreeMap::new(),
+            action,
+            code: None,
+            reason: None,
+        };
         for (pattern, value, denied, allowed) in [
             ("/etc/*", json!(["/srv/a", "//etc/passwd"]), true, false),
-            ("/etc/*", json!({"files": [{"path": "/etc/./passwd"}]}), true, true),
+            (
+                "/etc/*",
+                json!({"files": [{"path": "/etc/./passwd"}]}),
+                true,
+                true,
+            ),
             ("/srv/*", json!({"/etc/passwd": "/srv/a"}), true, false),
             ("/srv/*", json!(["/srv/a", "/srv/b"]), true, true),
             ("/srv/*", json!([]), false, false),
@@ -215,7 +285,11 @@ mod tests {
             ("*", json!({}), true, true),
         ] {
             let reads = |action| rule(action).reads(pattern, &value);
-            assert_eq!((reads(Verdict::Deny), reads(Verdict::Allow)), (denied, allowed), "{pattern} {value}");
+            assert_eq!(
+                (reads(Verdict::Deny), reads(Verdict::Allow)),
+                (denied, allowed),
+                "{pattern} {value}"
+            );
         }
     }
 }

@@ -36,18 +36,41 @@ impl Compactor {
     /// For conversations with the entry `model`, or with the default one when there is none of that name.
     pub fn new(config: &SummarizationConfig, models: AsideModels, model: Option<&str>) -> Self {
         let known = model.filter(|name| models.catalog.entry(name).is_some());
-        let info = models.catalog.get_or_default(known).ok().map(|model| model.info().clone());
+        let info = models
+            .catalog
+            .get_or_default(known)
+            .ok()
+            .map(|model| model.info().clone());
         let family = info.as_ref().map(TokenFamily::of).unwrap_or_default();
         let model = info.map(|info| info.name).unwrap_or_default();
-        let window_of = |name: &str| models.catalog.entry(name).and_then(|entry| entry.context_window);
+        let window_of = |name: &str| {
+            models
+                .catalog
+                .entry(name)
+                .and_then(|entry| entry.context_window)
+        };
         let window = window_of(&model);
         // Whoever writes must be able to read it: the configured model, or the conversation's own when that one fails.
-        let narrowest = config.model_name.as_deref().and_then(window_of).into_iter().chain(window).min();
+        let narrowest = config
+            .model_name
+            .as_deref()
+            .and_then(window_of)
+            .into_iter()
+            .chain(window)
+            .min();
         let readable = narrowest.map_or(MOST_MATERIAL, |window| window - window / READING_SHARE);
-        let trim = config.trim_tokens_to_summarize.map_or(readable, |trim| trim.min(readable));
+        let trim = config
+            .trim_tokens_to_summarize
+            .map_or(readable, |trim| trim.min(readable));
         Self {
             policy: Policy::new(config, window, family),
-            writer: Writer { models, model_name: config.model_name.clone(), trim, prompt: config.summary_prompt.clone(), family },
+            writer: Writer {
+                models,
+                model_name: config.model_name.clone(),
+                trim,
+                prompt: config.summary_prompt.clone(),
+                family,
+            },
             model,
         }
     }
@@ -58,8 +81,16 @@ impl Compactor {
     }
 
     /// Shortens when the rules call for it.
-    pub async fn when_due(&self, state: &ThreadState, asker: Asker<'_>) -> Result<Option<Compaction>, ModelError> {
-        if self.policy.is_due(&View::of(state)) { self.compact(state, None, asker).await } else { Ok(None) }
+    pub async fn when_due(
+        &self,
+        state: &ThreadState,
+        asker: Asker<'_>,
+    ) -> Result<Option<Compaction>, ModelError> {
+        if self.policy.is_due(&View::of(state)) {
+            self.compact(state, None, asker).await
+        } else {
+            Ok(None)
+        }
     }
 
     /// Shortens to `keep`, or to what the rules keep; `None` where there is too little to shorten.
@@ -70,9 +101,18 @@ impl Compactor {
         asker: Asker<'_>,
     ) -> Result<Option<Compaction>, ModelError> {
         let view = View::of(state);
-        let Some(at) = self.policy.cut(&view, keep) else { return Ok(None) };
-        let summary = self.writer.write(view.summary(), view.before(at), &self.model, asker).await?;
-        Ok(Some(Compaction { update: view.cut_at(at, &summary), removed: at, preserved: view.kept().len() - at }))
+        let Some(at) = self.policy.cut(&view, keep) else {
+            return Ok(None);
+        };
+        let summary = self
+            .writer
+            .write(view.summary(), view.before(at), &self.model, asker)
+            .await?;
+        Ok(Some(Compaction {
+            update: view.cut_at(at, &summary),
+            removed: at,
+            preserved: view.kept().len() - at,
+        }))
     }
 
     /// The tokens of what the model sees.

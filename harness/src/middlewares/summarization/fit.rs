@@ -29,7 +29,10 @@ pub(super) fn fit(mut messages: Vec<Message>, room: u64, family: TokenFamily) ->
     let mut kept = Vec::with_capacity(messages.len());
     let mut dropping = true;
     for (at, message) in messages.drain(..).enumerate() {
-        let stays = is_summary(&message) || message.name.as_deref() == Some(MEMORY) || Some(at) == newest_user || at >= last_group;
+        let stays = is_summary(&message)
+            || message.name.as_deref() == Some(MEMORY)
+            || Some(at) == newest_user
+            || at >= last_group;
         // A result goes with its call.
         dropping &= size > room || message.tool_call_id().is_some();
         if dropping && !stays {
@@ -43,20 +46,39 @@ pub(super) fn fit(mut messages: Vec<Message>, room: u64, family: TokenFamily) ->
 
 /// The last answer with its results, or the last message.
 fn start_of_last_group(messages: &[Message]) -> usize {
-    let results = messages.iter().rev().take_while(|message| message.tool_call_id().is_some()).count();
+    let results = messages
+        .iter()
+        .rev()
+        .take_while(|message| message.tool_call_id().is_some())
+        .count();
     messages.len().saturating_sub(results + 1)
 }
 
-fn shorten_largest(mut messages: Vec<Message>, mut size: u64, room: u64, family: TokenFamily) -> Vec<Message> {
+fn shorten_largest(
+    mut messages: Vec<Message>,
+    mut size: u64,
+    room: u64,
+    family: TokenFamily,
+) -> Vec<Message> {
     let mut at_their_least = vec![false; messages.len()];
     while size > room {
         let tokens = |message: &Message| family.tokens_of([message]);
-        let longer = messages.iter().map(tokens).enumerate().filter(|(at, _)| !at_their_least[*at]);
-        let Some((at, before)) = longer.max_by_key(|(_, tokens)| *tokens) else { break };
+        let longer = messages
+            .iter()
+            .map(tokens)
+            .enumerate()
+            .filter(|(at, _)| !at_their_least[*at]);
+        let Some((at, before)) = longer.max_by_key(|(_, tokens)| *tokens) else {
+            break;
+        };
         // Down to what is wanted, but no text for all of them.
         let wanted = before.saturating_sub(size - room).max(before / 2);
         let letters = family.letters(wanted).saturating_sub(ENVELOPE_LETTERS);
-        let shorter = shortened(&messages[at], letters.max(LEAST_LETTERS), family.wide_letters());
+        let shorter = shortened(
+            &messages[at],
+            letters.max(LEAST_LETTERS),
+            family.wide_letters(),
+        );
         let after = tokens(&shorter);
         if after >= before {
             at_their_least[at] = true;
@@ -73,11 +95,16 @@ fn shortened(message: &Message, letters: usize, wide: usize) -> Message {
     message.with(|body| {
         body.content = match std::mem::take(&mut body.content) {
             Content::Text(text) => Content::Text(bounded_by(text, letters, wide)),
-            Content::Blocks(blocks) => Content::Text(bounded_by(Content::Blocks(blocks).text(), letters, wide)),
+            Content::Blocks(blocks) => {
+                Content::Text(bounded_by(Content::Blocks(blocks).text(), letters, wide))
+            }
         };
         if let MessageKind::Ai { tool_calls, .. } = &mut body.kind {
             let share = letters / tool_calls.len().max(1);
-            tool_calls.iter_mut().flat_map(|call| call.args.values_mut()).for_each(|value| shorten_value(value, share, wide));
+            tool_calls
+                .iter_mut()
+                .flat_map(|call| call.args.values_mut())
+                .for_each(|value| shorten_value(value, share, wide));
         }
     })
 }
@@ -110,11 +137,20 @@ fn bounded_by(text: String, letters: usize, wide: usize) -> String {
     let room = letters.saturating_sub(MARKER.len());
     let take = |most: usize, letters: &mut dyn Iterator<Item = char>| {
         let mut left = most;
-        letters.take_while(|letter| left.checked_sub(weight(*letter)).map(|rest| left = rest).is_some()).collect::<Vec<char>>()
+        letters
+            .take_while(|letter| {
+                left.checked_sub(weight(*letter))
+                    .map(|rest| left = rest)
+                    .is_some()
+            })
+            .collect::<Vec<char>>()
     };
     let head = take(room * 2 / 3, &mut text.chars());
     let tail = take(room - room * 2 / 3, &mut text.chars().rev());
-    head.into_iter().chain(MARKER.chars()).chain(tail.into_iter().rev()).collect()
+    head.into_iter()
+        .chain(MARKER.chars())
+        .chain(tail.into_iter().rev())
+        .collect()
 }
 
 #[cfg(test)]

@@ -35,16 +35,25 @@ pub(super) fn ledger(messages: &[Message]) -> Option<String> {
     if !calls().any(|call| call.name == TASK || skill_of(call).is_some()) {
         return None;
     }
-    let results: HashMap<&str, &Message> = messages.iter().filter_map(|message| Some((message.tool_call_id()?, message))).collect();
+    let results: HashMap<&str, &Message> = messages
+        .iter()
+        .filter_map(|message| Some((message.tool_call_id()?, message)))
+        .collect();
     let tasks: Vec<&ToolCall> = calls().filter(|call| call.name == TASK).collect();
-    let skills = calls().filter_map(|call| skill(call, results.get(call.id.as_str())?)).collect();
-    let told: Vec<String> = [tell_tasks(&tasks, &results), tell_skills(skills)].into_iter().flatten().collect();
+    let skills = calls()
+        .filter_map(|call| skill(call, results.get(call.id.as_str())?))
+        .collect();
+    let told: Vec<String> = [tell_tasks(&tasks, &results), tell_skills(skills)]
+        .into_iter()
+        .flatten()
+        .collect();
     (!told.is_empty()).then(|| told.join("\n\n"))
 }
 
 fn tell_tasks(tasks: &[&ToolCall], results: &HashMap<&str, &Message>) -> Option<String> {
     let newest = tasks.iter().rev().take(MOST_TASKS);
-    let share = (MOST_LETTERS / tasks.len().clamp(1, MOST_TASKS)).clamp(LEAST_RESULT_LETTERS, MOST_RESULT_LETTERS);
+    let share = (MOST_LETTERS / tasks.len().clamp(1, MOST_TASKS))
+        .clamp(LEAST_RESULT_LETTERS, MOST_RESULT_LETTERS);
     let mut left = MOST_LETTERS;
     let lines: Vec<String> = newest
         .map_while(|call| {
@@ -67,14 +76,39 @@ fn tell_tasks(tasks: &[&ToolCall], results: &HashMap<&str, &Message>) -> Option<
 }
 
 fn task_line(call: &ToolCall, result: Option<&Message>, share: usize) -> String {
-    let arg = |key: &str| call.args.get(key).and_then(Value::as_str).unwrap_or_default();
-    let description = escaped(&bounded(one_line(arg("description")), MOST_DESCRIPTION_LETTERS));
-    let agent = escaped(&bounded(one_line(arg("subagent_type")), LEAST_RESULT_LETTERS));
-    let Some(result) = result else {
-        return format!("- [in_progress] {agent}: {description} (its result is not here; do not hand it out again)");
+    let arg = |key: &str| {
+        call.args
+            .get(key)
+            .and_then(Value::as_str)
+            .unwrap_or_default()
     };
-    let noted = |key: &str| result.additional_kwargs.get(key).and_then(Value::as_str).filter(|text| !text.trim().is_empty());
-    let failed = matches!(result.kind, MessageKind::Tool { status: ToolStatus::Error, .. });
+    let description = escaped(&bounded(
+        one_line(arg("description")),
+        MOST_DESCRIPTION_LETTERS,
+    ));
+    let agent = escaped(&bounded(
+        one_line(arg("subagent_type")),
+        LEAST_RESULT_LETTERS,
+    ));
+    let Some(result) = result else {
+        return format!(
+            "- [in_progress] {agent}: {description} (its result is not here; do not hand it out again)"
+        );
+    };
+    let noted = |key: &str| {
+        result
+            .additional_kwargs
+            .get(key)
+            .and_then(Value::as_str)
+            .filter(|text| !text.trim().is_empty())
+    };
+    let failed = matches!(
+        result.kind,
+        MessageKind::Tool {
+            status: ToolStatus::Error,
+            ..
+        }
+    );
     let status = noted(STATUS).unwrap_or(if failed { "failed" } else { "completed" });
     let advice = match (status, noted(STOP_REASON).is_some()) {
         ("completed", false) => "use this result, do not hand it out again",
@@ -82,9 +116,14 @@ fn task_line(call: &ToolCall, result: Option<&Message>, share: usize) -> String 
         (_, true) => "no result that can be used",
         _ => "may be tried again with another plan",
     };
-    let text = noted(BRIEF).or_else(|| noted(FAILURE)).map_or_else(|| result.content.text(), str::to_owned);
+    let text = noted(BRIEF)
+        .or_else(|| noted(FAILURE))
+        .map_or_else(|| result.content.text(), str::to_owned);
     let text = escaped(&bounded(one_line(&text), share));
-    format!("- [{}] {agent}: {description} ({advice}): {text}", escaped(status))
+    format!(
+        "- [{}] {agent}: {description} ({advice}): {text}",
+        escaped(status)
+    )
 }
 
 /// A skill by its path, and what it is for.
@@ -93,13 +132,23 @@ type Skill = (String, String);
 /// Where the call reads a skill, if it does.
 fn skill_of(call: &ToolCall) -> Option<&str> {
     let path = call.args.get("path").and_then(Value::as_str)?;
-    (call.name == "read_file" && path.starts_with("/mnt/skills/") && path.ends_with("/SKILL.md")).then_some(path)
+    (call.name == "read_file" && path.starts_with("/mnt/skills/") && path.ends_with("/SKILL.md"))
+        .then_some(path)
 }
 
 fn skill(call: &ToolCall, result: &Message) -> Option<Skill> {
     let path = skill_of(call)?;
-    let failed = matches!(result.kind, MessageKind::Tool { status: ToolStatus::Error, .. }) || result.content.text().starts_with("Error:");
-    let noted = result.additional_kwargs.get(SKILL).and_then(|entry| entry.get("description")?.as_str());
+    let failed = matches!(
+        result.kind,
+        MessageKind::Tool {
+            status: ToolStatus::Error,
+            ..
+        }
+    ) || result.content.text().starts_with("Error:");
+    let noted = result
+        .additional_kwargs
+        .get(SKILL)
+        .and_then(|entry| entry.get("description")?.as_str());
     let description = bounded(one_line(noted.unwrap_or_default()), MOST_SKILL_LETTERS);
     (!failed).then(|| (path.to_owned(), description))
 }
@@ -145,10 +194,15 @@ mod tests {
     }
 
     fn task(id: &str, result: Option<(&str, Value)>) -> Vec<Message> {
-        let (answer, call) = calling(id, "task", json!({"description": format!("find <{id}>"), "subagent_type": "general-purpose"}));
+        let (answer, call) = calling(
+            id,
+            "task",
+            json!({"description": format!("find <{id}>"), "subagent_type": "general-purpose"}),
+        );
         let result = result.map(|(text, noted)| {
             Message::tool(&call, text, ToolStatus::Success).with(|body| {
-                body.additional_kwargs.extend(noted.as_object().cloned().unwrap());
+                body.additional_kwargs
+                    .extend(noted.as_object().cloned().unwrap());
             })
         });
         [answer].into_iter().chain(result).collect()
@@ -158,27 +212,73 @@ mod tests {
     fn tasks_are_told_newest_first_with_what_is_to_be_done_about_them() {
         let messages = [
             task("a", Some(("plain <result>", json!({})))),
-            task("b", Some(("long", json!({"subagent_status": "completed", "subagent_result_brief": "42 files"})))),
-            task("c", Some(("x", json!({"subagent_status": "timed_out", "subagent_error": "too slow"})))),
-            task("d", Some(("half", json!({"subagent_status": "completed", "subagent_stop_reason": "token_capped"})))),
+            task(
+                "b",
+                Some((
+                    "long",
+                    json!({"subagent_status": "completed", "subagent_result_brief": "42 files"}),
+                )),
+            ),
+            task(
+                "c",
+                Some((
+                    "x",
+                    json!({"subagent_status": "timed_out", "subagent_error": "too slow"}),
+                )),
+            ),
+            task(
+                "d",
+                Some((
+                    "half",
+                    json!({"subagent_status": "completed", "subagent_stop_reason": "token_capped"}),
+                )),
+            ),
             task("e", None),
         ]
         .concat();
         let told = ledger(&messages).unwrap();
         let lines: Vec<&str> = told.lines().filter(|line| line.starts_with("- ")).collect();
-        assert!(lines[0].contains("[in_progress]") && lines[0].contains("find &lt;e&gt;"), "{told}");
-        assert!(lines[1].contains("a part of the result") && lines[2].contains("[timed_out]") && lines[2].ends_with("too slow"));
-        assert!(lines[3].ends_with(": 42 files") && lines[4].ends_with("plain &lt;result&gt;") && lines.len() == 5);
+        assert!(
+            lines[0].contains("[in_progress]") && lines[0].contains("find &lt;e&gt;"),
+            "{told}"
+        );
+        assert!(
+            lines[1].contains("a part of the result")
+                && lines[2].contains("[timed_out]")
+                && lines[2].ends_with("too slow")
+        );
+        assert!(
+            lines[3].ends_with(": 42 files")
+                && lines[4].ends_with("plain &lt;result&gt;")
+                && lines.len() == 5
+        );
     }
 
     #[test]
     fn the_oldest_tasks_go_when_there_are_too_many() {
         let text = "word ".repeat(1_000);
-        let messages: Vec<Message> = (0..80).flat_map(|at| task(&format!("t{at}"), Some((&text, json!({}))))).collect();
+        let messages: Vec<Message> = (0..80)
+            .flat_map(|at| task(&format!("t{at}"), Some((&text, json!({})))))
+            .collect();
         let told = ledger(&messages).unwrap();
-        assert!(told.chars().count() < MOST_LETTERS + 500 && told.contains("find &lt;t79&gt;") && !told.contains("find &lt;t0&gt;"));
-        let number: usize = told.split("and ").last().unwrap().split(' ').next().unwrap().parse().unwrap();
-        assert_eq!(number + told.lines().filter(|line| line.starts_with("- [")).count(), 80);
+        assert!(
+            told.chars().count() < MOST_LETTERS + 500
+                && told.contains("find &lt;t79&gt;")
+                && !told.contains("find &lt;t0&gt;")
+        );
+        let number: usize = told
+            .split("and ")
+            .last()
+            .unwrap()
+            .split(' ')
+            .next()
+            .unwrap()
+            .parse()
+            .unwrap();
+        assert_eq!(
+            number + told.lines().filter(|line| line.starts_with("- [")).count(),
+            80
+        );
     }
 
     #[test]
@@ -189,7 +289,11 @@ mod tests {
         };
         let messages = [
             read("a", "/mnt/skills/public/pdf/SKILL.md", "how to"),
-            read("b", "/mnt/skills/public/gone/SKILL.md", "Error: no such file"),
+            read(
+                "b",
+                "/mnt/skills/public/gone/SKILL.md",
+                "Error: no such file",
+            ),
             read("c", "/mnt/user-data/workspace/SKILL.md", "mine"),
             read("d", "/mnt/skills/public/pdf/SKILL.md", "how to"),
         ]

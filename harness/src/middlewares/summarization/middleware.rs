@@ -37,12 +37,18 @@ pub struct SummarizationMiddleware {
 impl SummarizationMiddleware {
     /// Shortens by these rules.
     pub fn new(compactor: Compactor) -> Self {
-        Self { compactor, resting: Mutex::default() }
+        Self {
+            compactor,
+            resting: Mutex::default(),
+        }
     }
 
     fn rests(&self, ctx: &RunContext) -> bool {
         let now = ctx.clock.now();
-        self.resting.lock().get(&ctx.thread_id).is_some_and(|until| now < *until)
+        self.resting
+            .lock()
+            .get(&ctx.thread_id)
+            .is_some_and(|until| now < *until)
     }
 
     fn let_rest(&self, ctx: &RunContext) {
@@ -64,7 +70,13 @@ impl SummarizationMiddleware {
             let parameters = serde_json::to_string(&tool.parameters).unwrap_or_default();
             TextSize::of(&tool.description).and(TextSize::of(&parameters))
         });
-        let beside = schemas.sum::<TextSize>().and(request.system.as_deref().map(TextSize::of).unwrap_or_default());
+        let beside = schemas.sum::<TextSize>().and(
+            request
+                .system
+                .as_deref()
+                .map(TextSize::of)
+                .unwrap_or_default(),
+        );
         Some((window - window / ANSWER_SHARE).saturating_sub(policy.family.tokens(beside)))
     }
 }
@@ -83,8 +95,15 @@ impl Middleware for SummarizationMiddleware {
         if self.rests(ctx) {
             return Ok(Default::default());
         }
-        match self.compactor.when_due(state, Asker::within(ctx, CALLER)).await {
-            Ok(compaction) => Ok(compaction.map(|done| done.update).unwrap_or_default().into()),
+        match self
+            .compactor
+            .when_due(state, Asker::within(ctx, CALLER))
+            .await
+        {
+            Ok(compaction) => Ok(compaction
+                .map(|done| done.update)
+                .unwrap_or_default()
+                .into()),
             Err(error) => {
                 tracing::warn!(%error, thread_id = %ctx.thread_id, "a conversation could not be summarized; it is tried again in a while");
                 self.let_rest(ctx);
@@ -93,7 +112,12 @@ impl Middleware for SummarizationMiddleware {
         }
     }
 
-    async fn wrap_model_call(&self, mut request: ModelRequest, _ctx: &RunContext, next: ModelNext<'_>) -> Result<Message, ModelError> {
+    async fn wrap_model_call(
+        &self,
+        mut request: ModelRequest,
+        _ctx: &RunContext,
+        next: ModelNext<'_>,
+    ) -> Result<Message, ModelError> {
         if let Some(room) = self.room(&request) {
             request.messages = fit(request.messages, room, self.compactor.policy().family);
         }

@@ -18,7 +18,10 @@ use crate::clock::{ManualClock, SystemClock};
 use crate::ids::SeededIds;
 use crate::messages::{Message, MessageKind, ToolCall, ToolStatus};
 use crate::middlewares::repair;
-use crate::models::{ChatModel, ModelCatalog, ModelEntry, ModelError, ModelErrorKind, ModelInfo, ModelRequest, ModelStream, TokenFamily};
+use crate::models::{
+    ChatModel, ModelCatalog, ModelEntry, ModelError, ModelErrorKind, ModelInfo, ModelRequest,
+    ModelStream, TokenFamily,
+};
 use crate::runtime::agent::{Agent, AgentEvent, RunContext};
 use crate::state::{StateUpdate, ThreadState};
 use crate::testkit::at;
@@ -40,13 +43,19 @@ fn turns() -> impl Strategy<Value = Vec<Turn>> {
 fn messages_of((question, steps): &Turn, turn: usize) -> Vec<Message> {
     let mut messages = vec![Message::human("q".repeat(*question))];
     for (step, (calls, length)) in steps.iter().enumerate() {
-        let calls: Vec<ToolCall> = (0..*calls).map(|n| ToolCall::new(format!("{turn}-{step}-{n}"), "ls", Map::new())).collect();
+        let calls: Vec<ToolCall> = (0..*calls)
+            .map(|n| ToolCall::new(format!("{turn}-{step}-{n}"), "ls", Map::new()))
+            .collect();
         messages.push(Message::ai("").with(|body| {
             if let MessageKind::Ai { tool_calls, .. } = &mut body.kind {
                 tool_calls.clone_from(&calls);
             }
         }));
-        messages.extend(calls.iter().map(|call| Message::tool(call, "r".repeat(*length), ToolStatus::Success)));
+        messages.extend(
+            calls
+                .iter()
+                .map(|call| Message::tool(call, "r".repeat(*length), ToolStatus::Success)),
+        );
     }
     messages.push(Message::ai("done"));
     messages
@@ -101,8 +110,17 @@ struct Moody {
 
 impl Moody {
     fn new() -> Arc<Self> {
-        let info = ModelInfo { name: "moody".to_owned(), model: "m".to_owned(), provider: "p".to_owned(), supports_vision: false };
-        Arc::new(Self { info, summaries: AtomicU64::new(0), asked: Mutex::default() })
+        let info = ModelInfo {
+            name: "moody".to_owned(),
+            model: "m".to_owned(),
+            provider: "p".to_owned(),
+            supports_vision: false,
+        };
+        Arc::new(Self {
+            info,
+            summaries: AtomicU64::new(0),
+            asked: Mutex::default(),
+        })
     }
 
     /// Its answer to a conversation.
@@ -111,7 +129,11 @@ impl Moody {
         if asks_for_summary {
             return Reply::Say("what was said so far");
         }
-        if messages.last().is_some_and(Message::is_human) { calls([("c", "nothing", json!({}))]) } else { Reply::Say("fine") }
+        if messages.last().is_some_and(Message::is_human) {
+            calls([("c", "nothing", json!({}))])
+        } else {
+            Reply::Say("fine")
+        }
     }
 }
 
@@ -122,7 +144,11 @@ impl ChatModel for Moody {
     }
 
     async fn stream(&self, request: ModelRequest) -> Result<ModelStream, ModelError> {
-        if request.messages[0].content.text().contains("<new_messages>") {
+        if request.messages[0]
+            .content
+            .text()
+            .contains("<new_messages>")
+        {
             let number = self.summaries.fetch_add(1, Ordering::Relaxed);
             if number.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 62 != 0 {
                 let message = "no".to_owned();
@@ -137,16 +163,28 @@ impl ChatModel for Moody {
         } else {
             self.asked.lock().push(request.messages.clone());
         }
-        ReplayModel::new([Self::answer(&request.messages)]).stream(request).await
+        ReplayModel::new([Self::answer(&request.messages)])
+            .stream(request)
+            .await
     }
 }
 
 /// A lead agent with this model.
 fn agent(model: Arc<dyn ChatModel>, summarization: Value) -> Arc<dyn Agent> {
-    let entry = ModelEntry { context_window: Some(AGENT_WINDOW), ..ModelEntry::new(&model.info().name, "scripted", "m") };
+    let entry = ModelEntry {
+        context_window: Some(AGENT_WINDOW),
+        ..ModelEntry::new(&model.info().name, "scripted", "m")
+    };
     let catalog = ModelCatalog::new([entry], Arc::new(SystemClock)).with_model(model);
-    let spec = LeadAgentSpec { summarization: serde_json::from_value(summarization).unwrap(), ..LeadAgentSpec::new(Arc::new(catalog)) };
-    LeadAgents::new(spec).agent(&Map::new()).now_or_never().unwrap().unwrap()
+    let spec = LeadAgentSpec {
+        summarization: serde_json::from_value(summarization).unwrap(),
+        ..LeadAgentSpec::new(Arc::new(catalog))
+    };
+    LeadAgents::new(spec)
+        .agent(&Map::new())
+        .now_or_never()
+        .unwrap()
+        .unwrap()
 }
 
 /// A long question, so that few of them fill a window.
@@ -161,54 +199,116 @@ async fn a_thread_of_five_hundred_turns_keeps_its_history_through_failing_summar
     let agent = agent(model.clone(), config);
     let mut state = ThreadState::default();
     for turn in 0..500 {
-        state.apply(StateUpdate::messages([Message::human(asked(turn))]), &SeededIds::new(turn * 1_000 + 7)).unwrap();
+        state
+            .apply(
+                StateUpdate::messages([Message::human(asked(turn))]),
+                &SeededIds::new(turn * 1_000 + 7),
+            )
+            .unwrap();
         let tried = model.summaries.load(Ordering::Relaxed);
         let change = |ctx: &mut RunContext| {
             ctx.ids = Arc::new(SeededIds::new(1_000_000 + turn * 1_000));
             // A minute a turn: who failed is let alone for two.
-            ctx.clock = Arc::new(ManualClock::starting_at(at(i64::try_from(turn).unwrap() * 60)));
+            ctx.clock = Arc::new(ManualClock::starting_at(at(
+                i64::try_from(turn).unwrap() * 60
+            )));
         };
         let said = run(&agent, fresh(state), change).await;
         assert!(said.outcome.is_ok());
-        assert!(model.summaries.load(Ordering::Relaxed) - tried <= 1, "not at every step");
+        assert!(
+            model.summaries.load(Ordering::Relaxed) - tried <= 1,
+            "not at every step"
+        );
         for messages in std::mem::take(&mut *model.asked.lock()) {
             assert_eq!(repair(messages.clone()), messages);
-            assert!(TokenFamily::Other.tokens_of(&messages) <= AGENT_WINDOW, "it fits whatever became of the summary");
-            assert!(messages.iter().any(|message| message.content.text().lines().any(|line| line == format!("question {turn}"))));
+            assert!(
+                TokenFamily::Other.tokens_of(&messages) <= AGENT_WINDOW,
+                "it fits whatever became of the summary"
+            );
+            assert!(messages.iter().any(|message| {
+                message
+                    .content
+                    .text()
+                    .lines()
+                    .any(|line| line == format!("question {turn}"))
+            }));
         }
         state = said.state().clone();
     }
-    let questions: Vec<String> =
-        state.messages().iter().filter(|message| message.is_human()).map(|message| message.content.text()).collect();
+    let questions: Vec<String> = state
+        .messages()
+        .iter()
+        .filter(|message| message.is_human())
+        .map(|message| message.content.text())
+        .collect();
     assert_eq!(questions, (0..500).map(asked).collect::<Vec<_>>());
     assert_eq!(state.messages().len(), 2_000);
-    assert!(View::of(&state).kept().len() < 160, "summaries came through now and then");
+    assert!(
+        View::of(&state).kept().len() < 160,
+        "summaries came through now and then"
+    );
 }
 
 #[tokio::test]
-async fn a_summary_takes_the_place_of_old_messages_in_the_next_request_and_counts_as_the_middlewares() {
+async fn a_summary_takes_the_place_of_old_messages_in_the_next_request_and_counts_as_the_middlewares()
+ {
     let config = json!({"enabled": true, "trigger": {"type": "messages", "value": 6}, "keep": {"type": "messages", "value": 2}});
     let model = ReplayModel::new([Reply::Say("the notes"), Reply::Say("the answer")]);
     let agent = agent(model.clone(), config);
-    let state = state_of((0..3).flat_map(|n| [Message::ai(format!("a{n}")), Message::human(format!("q{n}"))]));
+    let state = state_of((0..3).flat_map(|n| {
+        [
+            Message::ai(format!("a{n}")),
+            Message::human(format!("q{n}")),
+        ]
+    }));
     let said = run(&agent, fresh(state), |_| {}).await;
     assert_eq!(said.state().messages().len(), 7);
-    assert_eq!(said.state().channel("summary_text"), Some(&json!("the notes")));
-    let asked: Vec<Vec<String>> =
-        model.asked().iter().map(|request| request.messages.iter().map(|message| message.content.text()).collect()).collect();
+    assert_eq!(
+        said.state().channel("summary_text"),
+        Some(&json!("the notes"))
+    );
+    let asked: Vec<Vec<String>> = model
+        .asked()
+        .iter()
+        .map(|request| {
+            request
+                .messages
+                .iter()
+                .map(|message| message.content.text())
+                .collect()
+        })
+        .collect();
     assert!(asked[0][0].contains("User: q0"));
-    let [notes, answer, question] = &asked[1][..] else { panic!("{:?}", asked[1]) };
-    assert!(notes.contains("the notes") && answer == "a2" && question.contains("q2"), "{:?}", asked[1]);
+    let [notes, answer, question] = &asked[1][..] else {
+        panic!("{:?}", asked[1])
+    };
+    assert!(
+        notes.contains("the notes") && answer == "a2" && question.contains("q2"),
+        "{:?}",
+        asked[1]
+    );
     let callers: Vec<&str> = said
         .events
         .iter()
-        .filter_map(|event| if let AgentEvent::ModelCall(call) = event { Some(call.caller.as_str()) } else { None })
+        .filter_map(|event| {
+            if let AgentEvent::ModelCall(call) = event {
+                Some(call.caller.as_str())
+            } else {
+                None
+            }
+        })
         .collect();
     assert_eq!(callers, ["middleware:summarize", "lead_agent"]);
     let streamed: String = said
         .events
         .iter()
-        .filter_map(|event| if let AgentEvent::Token(chunk, _) = event { Some(chunk.content.as_str()) } else { None })
+        .filter_map(|event| {
+            if let AgentEvent::Token(chunk, _) = event {
+                Some(chunk.content.as_str())
+            } else {
+                None
+            }
+        })
         .collect();
     assert_eq!(streamed, "the answer");
 }

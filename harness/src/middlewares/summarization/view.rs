@@ -44,14 +44,38 @@ impl<'a> View<'a> {
     /// The view of a thread's state. A cut whose messages are gone, with a history that was rewritten, says nothing any more.
     pub fn of(state: &'a ThreadState) -> Self {
         let all = state.messages();
-        let summary = state.channel(SUMMARY_TEXT).and_then(Value::as_str).filter(|text| !text.is_empty());
-        let Some(cut) = state.channel(SUMMARY_CUT).and_then(|cut| Cut::deserialize(cut).ok()) else {
-            return Self { all, summary, first: 0, counted_from: 0 };
+        let summary = state
+            .channel(SUMMARY_TEXT)
+            .and_then(Value::as_str)
+            .filter(|text| !text.is_empty());
+        let Some(cut) = state
+            .channel(SUMMARY_CUT)
+            .and_then(|cut| Cut::deserialize(cut).ok())
+        else {
+            return Self {
+                all,
+                summary,
+                first: 0,
+                counted_from: 0,
+            };
         };
-        let place = |id: &str| all.iter().rposition(|message| message.id.as_deref() == Some(id));
+        let place = |id: &str| {
+            all.iter()
+                .rposition(|message| message.id.as_deref() == Some(id))
+        };
         match place(&cut.first_kept).or_else(|| place(&cut.last_covered).map(|at| at + 1)) {
-            Some(first) => Self { all, summary, first, counted_from: place(&cut.made_at).map_or(first, |at| at + 1) },
-            None => Self { all, summary: None, first: 0, counted_from: 0 },
+            Some(first) => Self {
+                all,
+                summary,
+                first,
+                counted_from: place(&cut.made_at).map_or(first, |at| at + 1),
+            },
+            None => Self {
+                all,
+                summary: None,
+                first: 0,
+                counted_from: 0,
+            },
         }
     }
 
@@ -89,7 +113,10 @@ impl<'a> View<'a> {
     /// How much there is to read.
     pub fn size(&self) -> TextSize {
         let messages = self.told().map(Message::size).sum::<TextSize>();
-        let beside = [self.summary.map(TextSize::of), self.ledger().as_deref().map(TextSize::of)];
+        let beside = [
+            self.summary.map(TextSize::of),
+            self.ledger().as_deref().map(TextSize::of),
+        ];
         messages.and(beside.into_iter().flatten().sum())
     }
 
@@ -97,7 +124,9 @@ impl<'a> View<'a> {
     pub fn counted(&self) -> Option<(u64, &'a [Message])> {
         let from = self.first.max(self.counted_from);
         // An answer that is charged for its subagents does not tell how long the conversation is.
-        let tells = |message: &Message| message.usage().is_some() && !message.flag(kwargs::SUBAGENT_USAGE_ATTRIBUTED);
+        let tells = |message: &Message| {
+            message.usage().is_some() && !message.flag(kwargs::SUBAGENT_USAGE_ATTRIBUTED)
+        };
         let newest = self.all[from..].iter().rposition(tells)? + from;
         let usage = self.all[newest].usage()?;
         Some((usage.total(), &self.all[newest + 1..]))
@@ -106,13 +135,19 @@ impl<'a> View<'a> {
     /// The view as the messages of a request.
     pub fn messages(&self) -> Vec<Message> {
         let ledger = self.ledger();
-        let summary = self.summary.map(|text| summary_message(text, ledger.as_deref()));
+        let summary = self
+            .summary
+            .map(|text| summary_message(text, ledger.as_deref()));
         summary.into_iter().chain(self.told().cloned()).collect()
     }
 
     /// The update that puts `summary` in the place of what stands before `place` of [`View::kept`].
     pub fn cut_at(&self, place: usize, summary: &str) -> StateUpdate {
-        let id = |message: Option<&Message>| message.and_then(|message| message.id.clone()).unwrap_or_default();
+        let id = |message: Option<&Message>| {
+            message
+                .and_then(|message| message.id.clone())
+                .unwrap_or_default()
+        };
         let cut = Cut {
             first_kept: id(self.kept().get(place)),
             last_covered: id(self.all[..self.first + place].last()),
@@ -135,7 +170,8 @@ fn summary_message(text: &str, ledger: Option<&str>) -> Message {
     }
     Message::human(framed).with(|body| {
         body.name = Some(SUMMARY_NAME.to_owned());
-        body.additional_kwargs.insert(kwargs::HIDE_FROM_UI.to_owned(), Value::Bool(true));
+        body.additional_kwargs
+            .insert(kwargs::HIDE_FROM_UI.to_owned(), Value::Bool(true));
     })
 }
 

@@ -54,12 +54,20 @@ impl Writer {
         asker: Asker<'_>,
     ) -> Result<String, ModelError> {
         let question = Question {
-            models: self.model_name.as_deref().into_iter().chain([own]).collect(),
+            models: self
+                .model_name
+                .as_deref()
+                .into_iter()
+                .chain([own])
+                .collect(),
             system: SYSTEM,
             prompt: self.prompt(earlier, messages),
             limit: LIMIT,
         };
-        Ok(bounded(self.models.ask(&question, asker).await?.text, MOST_LETTERS))
+        Ok(bounded(
+            self.models.ask(&question, asker).await?.text,
+            MOST_LETTERS,
+        ))
     }
 
     fn prompt(&self, earlier: Option<&str>, messages: &[Message]) -> String {
@@ -69,9 +77,14 @@ impl Writer {
         let rest = letters.saturating_sub(earlier.as_ref().map_or(0, String::len));
         let mut material = String::new();
         if let Some(earlier) = earlier {
-            material.push_str(&format!("<existing_summary>\n{earlier}\n</existing_summary>\n\n"));
+            material.push_str(&format!(
+                "<existing_summary>\n{earlier}\n</existing_summary>\n\n"
+            ));
         }
-        material.push_str(&format!("<new_messages>\n{}\n</new_messages>", escaped(&transcript(messages, rest))));
+        material.push_str(&format!(
+            "<new_messages>\n{}\n</new_messages>",
+            escaped(&transcript(messages, rest))
+        ));
         match &self.prompt {
             Some(own) if own.contains(PLACE) => own.replace(PLACE, &material),
             Some(own) => format!("{own}\n\n{material}"),
@@ -83,11 +96,19 @@ impl Writer {
 /// The conversation as text of about so many letters. Long messages are shortened before any is left out: what a page of output
 /// said matters less than that the user asked something.
 pub(in crate::middlewares) fn transcript(messages: &[Message], letters: usize) -> String {
-    let lines: Vec<String> = messages.iter().filter(|message| !is_summary(message)).map(line).collect();
+    let lines: Vec<String> = messages
+        .iter()
+        .filter(|message| !is_summary(message))
+        .map(line)
+        .collect();
     let most = (letters / LEAST_LETTERS).max(1);
     let lines = &lines[lines.len().saturating_sub(most)..];
     let share = fair_share(lines, letters);
-    lines.iter().map(|line| bounded(line.clone(), share)).collect::<Vec<_>>().join("\n")
+    lines
+        .iter()
+        .map(|line| bounded(line.clone(), share))
+        .collect::<Vec<_>>()
+        .join("\n")
 }
 
 /// The length to which lines must be cut so that together they have `letters`: those that are shorter leave theirs to the others.
@@ -112,11 +133,21 @@ fn line(message: &Message) -> String {
         "tool" => format!("Result of {}", message.name.as_deref().unwrap_or("a tool")),
         other => other.to_owned(),
     };
-    let text = if message.is_human() { user_text(message) } else { message.content.text() };
+    let text = if message.is_human() {
+        user_text(message)
+    } else {
+        message.content.text()
+    };
     let calls: String = message
         .tool_calls()
         .iter()
-        .map(|call| format!(" [calls {} with {}]", call.name, serde_json::to_string(&call.args).unwrap_or_default()))
+        .map(|call| {
+            format!(
+                " [calls {} with {}]",
+                call.name,
+                serde_json::to_string(&call.args).unwrap_or_default()
+            )
+        })
         .collect();
     // Further lines are set in, so that none of them passes for what somebody else said.
     format!("{speaker}: {}{calls}", text.replace('\n', "\n  "))

@@ -14,9 +14,15 @@ pub(super) fn clipped(text: &str, max: usize, head: usize, tail: usize) -> Strin
     let head = head.min(room);
     let tail = tail.min(room - head);
     let begin = first(text, head);
-    let begin = begin.rfind('\n').filter(|end| is_cheap(begin.len() - end, begin)).map_or(begin, |end| &begin[..end]);
+    let begin = begin
+        .rfind('\n')
+        .filter(|end| is_cheap(begin.len() - end, begin))
+        .map_or(begin, |end| &begin[..end]);
     let end = last(text, tail, total);
-    let end = end.find('\n').filter(|at| is_cheap(*at, end)).map_or(end, |at| &end[at + 1..]);
+    let end = end
+        .find('\n')
+        .filter(|at| is_cheap(*at, end))
+        .map_or(end, |at| &end[at + 1..]);
     let missing = total - begin.chars().count() - end.chars().count();
     format!("{begin}\n[... {missing} characters are left out here ...]\n{end}")
 }
@@ -28,7 +34,9 @@ fn is_cheap(cost: usize, part: &str) -> bool {
 
 /// The first characters of a text.
 pub(super) fn first(text: &str, chars: usize) -> &str {
-    text.char_indices().nth(chars).map_or(text, |(end, _)| &text[..end])
+    text.char_indices()
+        .nth(chars)
+        .map_or(text, |(end, _)| &text[..end])
 }
 
 /// The last characters of a text that has `total`.

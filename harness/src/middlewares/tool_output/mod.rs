@@ -45,7 +45,15 @@ impl ToolOutputBudgetMiddleware {
             return None;
         }
         match self.store(call, text, ctx).await {
-            Some(path) => Some(synopsis(&call.name, text, &path, (self.limits.preview_head_chars, self.limits.preview_tail_chars))),
+            Some(path) => Some(synopsis(
+                &call.name,
+                text,
+                &path,
+                (
+                    self.limits.preview_head_chars,
+                    self.limits.preview_tail_chars,
+                ),
+            )),
             None => self.cut(text),
         }
     }
@@ -53,20 +61,49 @@ impl ToolOutputBudgetMiddleware {
     fn cut(&self, text: &str) -> Option<String> {
         let limits = &self.limits;
         let is_long = limits.fallback_max_chars > 0 && is_longer(text, limits.fallback_max_chars);
-        is_long.then(|| clipped(text, limits.fallback_max_chars, limits.fallback_head_chars, limits.fallback_tail_chars))
+        is_long.then(|| {
+            clipped(
+                text,
+                limits.fallback_max_chars,
+                limits.fallback_head_chars,
+                limits.fallback_tail_chars,
+            )
+        })
     }
 
     /// Writes the whole text. The name follows from the call, so a call that is made again writes the same file.
     async fn store(&self, call: &ToolCall, text: &str, ctx: &ToolContext) -> Option<VirtualPath> {
         let home = self.files.as_ref()?;
-        let plain = |letter: char| if letter.is_ascii_alphanumeric() || letter == '_' { letter } else { '-' };
+        let plain = |letter: char| {
+            if letter.is_ascii_alphanumeric() || letter == '_' {
+                letter
+            } else {
+                '-'
+            }
+        };
         let tool: String = call.name.chars().take(MAX_NAME_CHARS).map(plain).collect();
-        let ending = if LOGS.contains(&call.name.as_str()) { "log" } else { "txt" };
+        let ending = if LOGS.contains(&call.name.as_str()) {
+            "log"
+        } else {
+            "txt"
+        };
         let key = ctx.key.get(..KEY_CHARS).unwrap_or(&ctx.key);
-        let path = format!("/mnt/user-data/outputs/{}/{tool}-{key}.{ending}", self.limits.storage_subdir);
-        let path = VirtualPath::parse(&path).inspect_err(|error| tracing::warn!(%error, "tool_output.storage_subdir is no place")).ok()?;
+        let path = format!(
+            "/mnt/user-data/outputs/{}/{tool}-{key}.{ending}",
+            self.limits.storage_subdir
+        );
+        let path = VirtualPath::parse(&path)
+            .inspect_err(|error| tracing::warn!(%error, "tool_output.storage_subdir is no place"))
+            .ok()?;
         let files = home.thread(&ctx.run.actor.user_id, &ctx.run.thread_id);
-        match files.write_bytes(&path, Bytes::copy_from_slice(text.as_bytes()), Durability::Cached).await {
+        match files
+            .write_bytes(
+                &path,
+                Bytes::copy_from_slice(text.as_bytes()),
+                Durability::Cached,
+            )
+            .await
+        {
             Ok(()) => Some(path),
             Err(error) => {
                 tracing::warn!(%error, tool = %call.name, "a long result cannot be stored and is cut");
@@ -87,11 +124,24 @@ impl Middleware for ToolOutputBudgetMiddleware {
     }
 
     /// Long results from before, or from elsewhere, are cut; there is no call left whose file they could be.
-    async fn wrap_model_call(&self, mut request: ModelRequest, _ctx: &RunContext, next: ModelNext<'_>) -> Result<Message, ModelError> {
+    async fn wrap_model_call(
+        &self,
+        mut request: ModelRequest,
+        _ctx: &RunContext,
+        next: ModelNext<'_>,
+    ) -> Result<Message, ModelError> {
         for message in &mut request.messages {
-            let MessageKind::Tool { .. } = message.kind else { continue };
-            let Content::Text(text) = &message.content else { continue };
-            let may_stay = |tool| self.limits.limit(tool).is_none_or(|limit| !is_longer(text, limit));
+            let MessageKind::Tool { .. } = message.kind else {
+                continue;
+            };
+            let Content::Text(text) = &message.content else {
+                continue;
+            };
+            let may_stay = |tool| {
+                self.limits
+                    .limit(tool)
+                    .is_none_or(|limit| !is_longer(text, limit))
+            };
             if message.name.as_deref().is_some_and(may_stay) {
                 continue;
             }
@@ -102,7 +152,12 @@ impl Middleware for ToolOutputBudgetMiddleware {
         next.run(request).await
     }
 
-    async fn wrap_tool_call(&self, call: &ToolCall, ctx: &ToolContext, next: ToolNext<'_>) -> Result<ToolOutput, ToolError> {
+    async fn wrap_tool_call(
+        &self,
+        call: &ToolCall,
+        ctx: &ToolContext,
+        next: ToolNext<'_>,
+    ) -> Result<ToolOutput, ToolError> {
         let mut output = next.run(call, ctx).await?;
         let short = match &output.content {
             Content::Text(text) => self.bounded(call, text, ctx).await,

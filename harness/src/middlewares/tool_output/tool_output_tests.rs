@@ -34,7 +34,12 @@ impl Tool for Long {
     }
 
     async fn call(&self, args: Length, _ctx: &ToolContext) -> Result<ToolOutput, ToolError> {
-        Ok("0123456789ü".chars().cycle().take(args.chars).collect::<String>().into())
+        Ok("0123456789ü"
+            .chars()
+            .cycle()
+            .take(args.chars)
+            .collect::<String>()
+            .into())
     }
 }
 
@@ -46,21 +51,35 @@ struct House {
 impl House {
     fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
-        Self { home: FileHome::new(dir.path(), FileLimits::default()), _dir: dir }
+        Self {
+            home: FileHome::new(dir.path(), FileLimits::default()),
+            _dir: dir,
+        }
     }
 
     /// The result of one call as the thread has it.
     async fn result(&self, tool: &'static str, chars: usize, limits: ToolOutputConfig) -> String {
         let budget = ToolOutputBudgetMiddleware::new(limits, Some(self.home.clone()));
-        let model = ReplayModel::new([calls([("c", tool, json!({ "chars": chars }))]), Reply::Say("done")]);
-        let agent = AgentBuilder::new(model).tool(Long(tool)).middleware(budget).build();
+        let model = ReplayModel::new([
+            calls([("c", tool, json!({ "chars": chars }))]),
+            Reply::Say("done"),
+        ]);
+        let agent = AgentBuilder::new(model)
+            .tool(Long(tool))
+            .middleware(budget)
+            .build();
         ask(&agent, "go").await.state().messages()[2].content.text()
     }
 
     async fn stored(&self, path: &str) -> String {
         let files = self.home.thread("ann", &ThreadId::parse("thread").unwrap());
-        let read = files.read_text(&VirtualPath::parse(path).unwrap(), LineRange::default()).await.unwrap();
-        let TextRead::Text { text, .. } = read else { panic!("{read:?}") };
+        let read = files
+            .read_text(&VirtualPath::parse(path).unwrap(), LineRange::default())
+            .await
+            .unwrap();
+        let TextRead::Text { text, .. } = read else {
+            panic!("{read:?}")
+        };
         text
     }
 }
@@ -73,10 +92,21 @@ fn path_in(synopsis: &str) -> &str {
 #[tokio::test]
 async fn a_long_result_is_in_a_file_and_the_model_reads_where() {
     let house = House::new();
-    let result = house.result("web_fetch", 20_000, ToolOutputConfig::default()).await;
-    assert!(result.contains("20000 characters") && result.contains("Kind: text, 1 lines") && result.chars().count() < 4_000, "{result}");
+    let result = house
+        .result("web_fetch", 20_000, ToolOutputConfig::default())
+        .await;
+    assert!(
+        result.contains("20000 characters")
+            && result.contains("Kind: text, 1 lines")
+            && result.chars().count() < 4_000,
+        "{result}"
+    );
     let path = path_in(&result);
-    assert!(path.starts_with("/mnt/user-data/outputs/.tool-results/web_fetch-") && path.ends_with(".log"), "{path}");
+    assert!(
+        path.starts_with("/mnt/user-data/outputs/.tool-results/web_fetch-")
+            && path.ends_with(".log"),
+        "{path}"
+    );
     let stored = house.stored(path).await;
     assert_eq!(stored.chars().count(), 20_000);
     assert!(result.ends_with(&stored[stored.char_indices().nth(19_000).unwrap().0..]));
@@ -85,7 +115,12 @@ async fn a_long_result_is_in_a_file_and_the_model_reads_where() {
 #[tokio::test]
 async fn results_within_their_limit_and_of_exempt_tools_stay() {
     let house = House::new();
-    let limits = || serde_json::from_value::<ToolOutputConfig>(json!({"tool_overrides": {"small": 10, "free": 0}})).unwrap();
+    let limits = || {
+        serde_json::from_value::<ToolOutputConfig>(
+            json!({"tool_overrides": {"small": 10, "free": 0}}),
+        )
+        .unwrap()
+    };
     for (tool, chars, stays) in [
         ("own", 12_000, true),
         ("own", 12_001, false),
@@ -94,32 +129,72 @@ async fn results_within_their_limit_and_of_exempt_tools_stay() {
         ("small", 11, false),
         ("free", 40_000, true),
     ] {
-        assert_eq!(house.result(tool, chars, limits()).await.chars().count() == chars, stays, "{tool} {chars}");
+        assert_eq!(
+            house.result(tool, chars, limits()).await.chars().count() == chars,
+            stays,
+            "{tool} {chars}"
+        );
     }
 }
 
 #[tokio::test]
 async fn a_result_that_cannot_be_stored_is_cut_at_its_own_limit() {
     let house = House::new();
-    let nowhere = |value| ToolOutputConfig { storage_subdir: "../out".to_owned(), ..serde_json::from_value(value).unwrap() };
-    assert_eq!(house.result("own", 20_000, nowhere(json!({}))).await.chars().count(), 20_000);
+    let nowhere = |value| ToolOutputConfig {
+        storage_subdir: "../out".to_owned(),
+        ..serde_json::from_value(value).unwrap()
+    };
+    assert_eq!(
+        house
+            .result("own", 20_000, nowhere(json!({})))
+            .await
+            .chars()
+            .count(),
+        20_000
+    );
     let cut = house.result("own", 40_000, nowhere(json!({}))).await;
-    assert!(cut.contains("29000 characters are left out") && cut.chars().count() <= 30_000, "{cut}");
+    assert!(
+        cut.contains("29000 characters are left out") && cut.chars().count() <= 30_000,
+        "{cut}"
+    );
 }
 
 #[tokio::test]
 async fn long_results_of_the_past_are_cut_in_the_request_and_stay_in_the_thread() {
     let model = ReplayModel::new([Reply::Say("ok")]);
-    let limits = serde_json::from_value(json!({"tool_overrides": {"free": 0, "wide": 60_000}})).unwrap();
-    let agent = AgentBuilder::new(model.clone()).middleware(ToolOutputBudgetMiddleware::new(limits, None)).build();
+    let limits =
+        serde_json::from_value(json!({"tool_overrides": {"free": 0, "wide": 60_000}})).unwrap();
+    let agent = AgentBuilder::new(model.clone())
+        .middleware(ToolOutputBudgetMiddleware::new(limits, None))
+        .build();
     let call = |name: &str| ToolCall::new(name, name, serde_json::Map::new());
-    let result = |name: &str| Message::tool(&call(name), "line of text\n".repeat(4_000), ToolStatus::Success);
-    let past = [Message::human("go"), result("own"), result("read_file"), result("free"), result("wide")];
+    let result = |name: &str| {
+        Message::tool(
+            &call(name),
+            "line of text\n".repeat(4_000),
+            ToolStatus::Success,
+        )
+    };
+    let past = [
+        Message::human("go"),
+        result("own"),
+        result("read_file"),
+        result("free"),
+        result("wide"),
+    ];
     let said = run(&agent, fresh(state_of(past)), |_| {}).await;
-    let lengths = |messages: &[Message]| messages[1..5].iter().map(|message| message.content.text().len()).collect::<Vec<_>>();
+    let lengths = |messages: &[Message]| {
+        messages[1..5]
+            .iter()
+            .map(|message| message.content.text().len())
+            .collect::<Vec<_>>()
+    };
     let sent = lengths(&model.asked()[0].messages);
     assert!(sent[0] <= 11_100 && sent[0] > 10_000, "{sent:?}");
-    assert_eq!((&sent[1..], lengths(said.state().messages())), (&[52_000; 3][..], vec![52_000; 4]));
+    assert_eq!(
+        (&sent[1..], lengths(said.state().messages())),
+        (&[52_000; 3][..], vec![52_000; 4])
+    );
 }
 
 #[test]
@@ -127,25 +202,55 @@ fn a_cut_text_never_exceeds_its_limit() {
     let text = "ü line\n".repeat(1_000);
     for max in [0, 1, 79, 80, 81, 200, 5_000] {
         let short = clipped(&text, max, 4_000, 4_000);
-        assert!(short.chars().count() <= max, "{max}: {}", short.chars().count());
+        assert!(
+            short.chars().count() <= max,
+            "{max}: {}",
+            short.chars().count()
+        );
     }
     assert!(clipped(&text, 200, 50, 20).starts_with("ü line\nü line"));
     let one_line = format!("title\n{}\nend", "x".repeat(1_000));
     let short = clipped(&one_line, 500, 200, 100);
-    assert!(short.starts_with("title\nxxx") && short.ends_with("xxx\nend") && short.chars().count() > 300, "no line is near: {short}");
+    assert!(
+        short.starts_with("title\nxxx")
+            && short.ends_with("xxx\nend")
+            && short.chars().count() > 300,
+        "no line is near: {short}"
+    );
 }
 
 #[test]
 fn kinds_are_told_apart_and_described() {
     for (text, wanted) in [
-        (r#"{"a": 1, "b": [2]}"#, "json, an object with the keys a, b"),
-        (r#"[{"id": 1}, {"id": 2}]"#, "json, a list of 2 items, the first with the keys id"),
+        (
+            r#"{"a": 1, "b": [2]}"#,
+            "json, an object with the keys a, b",
+        ),
+        (
+            r#"[{"id": 1}, {"id": 2}]"#,
+            "json, a list of 2 items, the first with the keys id",
+        ),
         ("[1, 2", "text, 1 lines"),
-        ("name,age\nann,3\nbob,4\n", "csv, 3 lines, the columns are name, age"),
-        ("name\tage\nann\t3\n", "tsv, 2 lines, the columns are name, age"),
-        ("<?xml version=\"1.0\"?>\n<root><a/></root>", "xml, the root element is root"),
-        ("name: x\nitems:\n  - a\nport: 3\n", "yaml, the keys are name, items, port"),
-        ("use std;\nfn main() {\n}\nfn other() {}\n", "code, 4 lines, with fn main() {, fn other() {}"),
+        (
+            "name,age\nann,3\nbob,4\n",
+            "csv, 3 lines, the columns are name, age",
+        ),
+        (
+            "name\tage\nann\t3\n",
+            "tsv, 2 lines, the columns are name, age",
+        ),
+        (
+            "<?xml version=\"1.0\"?>\n<root><a/></root>",
+            "xml, the root element is root",
+        ),
+        (
+            "name: x\nitems:\n  - a\nport: 3\n",
+            "yaml, the keys are name, items, port",
+        ),
+        (
+            "use std;\nfn main() {\n}\nfn other() {}\n",
+            "code, 4 lines, with fn main() {, fn other() {}",
+        ),
         ("Hello there.\nThis is prose.\n", "text, 2 lines"),
         ("a\0b", "unknown, looks like binary data"),
     ] {
@@ -158,7 +263,14 @@ fn kinds_are_told_apart_and_described() {
 #[test]
 fn blocks_that_are_no_text_stay_beside_the_synopsis() {
     let image = json!({"type": "image_url", "image_url": {"url": "x"}});
-    let mut content = Content::Blocks(vec![json!("one"), image.clone(), json!({"type": "text", "text": "two"})]);
+    let mut content = Content::Blocks(vec![
+        json!("one"),
+        image.clone(),
+        json!({"type": "text", "text": "two"}),
+    ]);
     content.replace_text("short".to_owned());
-    assert_eq!(content, Content::Blocks(vec![json!({"type": "text", "text": "short"}), image]));
+    assert_eq!(
+        content,
+        Content::Blocks(vec![json!({"type": "text", "text": "short"}), image])
+    );
 }

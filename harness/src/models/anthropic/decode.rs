@@ -9,7 +9,8 @@ use super::SIGNATURE;
 use super::event::{Delta, Event, Head, Usage};
 use crate::messages::MessageChunk;
 use crate::models::http::{
-    AnswerReader, CallPieces, Chunks, DecodeError, Ending, Maker, Parts, Refused, add_reasoning, keep_parts, says_something,
+    AnswerReader, CallPieces, Chunks, DecodeError, Ending, Maker, Parts, Refused, add_reasoning,
+    keep_parts, says_something,
 };
 
 /// More blocks than this in one answer are a fault of the provider's stream.
@@ -72,13 +73,26 @@ impl Reader {
         self.ending.give_reason(head.stop_reason);
     }
 
-    fn begin(&mut self, index: u64, block: Value, chunk: &mut MessageChunk) -> Result<(), DecodeError> {
+    fn begin(
+        &mut self,
+        index: u64,
+        block: Value,
+        chunk: &mut MessageChunk,
+    ) -> Result<(), DecodeError> {
         self.blocks += 1;
         if self.blocks > MOST_BLOCKS {
-            return Err(DecodeError::TooLong("the answer has too many blocks".to_owned()));
+            return Err(DecodeError::TooLong(
+                "the answer has too many blocks".to_owned(),
+            ));
         }
         self.begun = true;
-        let text = |key: &str| block.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let text = |key: &str| {
+            block
+                .get(key)
+                .and_then(Value::as_str)
+                .unwrap_or_default()
+                .to_owned()
+        };
         let open = match block.get("type").and_then(Value::as_str) {
             Some("text") => {
                 self.say(text("text"), chunk);
@@ -88,14 +102,24 @@ impl Reader {
                 let begun = text("thinking");
                 let bytes = begun.len();
                 add_reasoning(chunk, begun);
-                Open::Thinking { bytes, signature: text("signature") }
+                Open::Thinking {
+                    bytes,
+                    signature: text("signature"),
+                }
             }
             Some("tool_use") => {
                 let at = self.calls.begin(&text("id"), &text("name"), chunk);
                 self.parts.call(self.calls.id(at), Map::new());
-                Open::Call { at, input: block.get("input").cloned().unwrap_or_default(), streamed: false }
+                Open::Call {
+                    at,
+                    input: block.get("input").cloned().unwrap_or_default(),
+                    streamed: false,
+                }
             }
-            _ => Open::Own { block, input: String::new() },
+            _ => Open::Own {
+                block,
+                input: String::new(),
+            },
         };
         if let Some(before) = self.open.insert(index, open) {
             self.end(before, chunk);
@@ -121,7 +145,9 @@ impl Reader {
                 *streamed |= !piece.is_empty();
                 self.calls.add(*at, piece, chunk);
             }
-            Some(Open::Own { input, .. }) => input.push_str(&delta.partial_json.unwrap_or_default()),
+            Some(Open::Own { input, .. }) => {
+                input.push_str(&delta.partial_json.unwrap_or_default())
+            }
             Some(Open::Text) | None => self.say(delta.text.unwrap_or_default(), chunk),
         }
     }
@@ -130,10 +156,15 @@ impl Reader {
         match open {
             Open::Text => {}
             Open::Thinking { bytes, signature } => {
-                let signed = (!signature.is_empty()).then(|| (SIGNATURE.to_owned(), Value::String(signature)));
+                let signed = (!signature.is_empty())
+                    .then(|| (SIGNATURE.to_owned(), Value::String(signature)));
                 self.parts.thought(bytes, signed.into_iter().collect());
             }
-            Open::Call { at, input, streamed } => {
+            Open::Call {
+                at,
+                input,
+                streamed,
+            } => {
                 // Servers that do not stream arguments give them with the beginning.
                 if !streamed && input.as_object().is_some_and(|input| !input.is_empty()) {
                     self.calls.add(at, input.to_string(), chunk);
@@ -154,13 +185,22 @@ impl AnswerReader for Reader {
         let event: Event = serde_json::from_slice(payload)?;
         let mut chunk = self.ending.chunk();
         match event.kind.as_str() {
-            "message_start" => self.head(event.message.ok_or_else(|| DecodeError::Malformed("a message without a head".to_owned()))?),
+            "message_start" => self.head(
+                event
+                    .message
+                    .ok_or_else(|| DecodeError::Malformed("a message without a head".to_owned()))?,
+            ),
             "content_block_start" => {
                 let block = event.content_block.filter(Value::is_object);
-                let block = block.ok_or_else(|| DecodeError::Malformed("a block without content".to_owned()))?;
+                let block = block
+                    .ok_or_else(|| DecodeError::Malformed("a block without content".to_owned()))?;
                 self.begin(event.index.unwrap_or(0), block, &mut chunk)?;
             }
-            "content_block_delta" => self.delta(event.index.unwrap_or(0), event.delta.unwrap_or_default(), &mut chunk),
+            "content_block_delta" => self.delta(
+                event.index.unwrap_or(0),
+                event.delta.unwrap_or_default(),
+                &mut chunk,
+            ),
             "content_block_stop" => {
                 if let Some(open) = self.open.remove(&event.index.unwrap_or(0)) {
                     self.end(open, &mut chunk);
@@ -168,7 +208,8 @@ impl AnswerReader for Reader {
             }
             "message_delta" => {
                 self.usage.take(event.usage);
-                self.ending.give_reason(event.delta.and_then(|delta| delta.stop_reason));
+                self.ending
+                    .give_reason(event.delta.and_then(|delta| delta.stop_reason));
             }
             "message_stop" => return self.close(out),
             "error" => {
@@ -191,7 +232,9 @@ impl AnswerReader for Reader {
         let mut chunk = self.ending.chunk();
         for (block, index) in head.content.take().unwrap_or_default().into_iter().zip(0..) {
             if !block.is_object() {
-                return Err(DecodeError::Malformed("a block that is no object".to_owned()));
+                return Err(DecodeError::Malformed(
+                    "a block that is no object".to_owned(),
+                ));
             }
             self.begin(index, block, &mut chunk)?;
             if let Some(open) = self.open.remove(&index) {
@@ -217,7 +260,11 @@ impl AnswerReader for Reader {
         }
         keep_parts(&mut late, &mut self.parts, &self.maker);
         self.ending.usage = self.usage.metadata();
-        let default_reason = if self.calls.is_empty() { "end_turn" } else { "tool_use" };
+        let default_reason = if self.calls.is_empty() {
+            "end_turn"
+        } else {
+            "tool_use"
+        };
         self.ending.close(late, "stop_reason", default_reason, out);
         Ok(())
     }

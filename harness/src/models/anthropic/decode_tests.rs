@@ -3,14 +3,24 @@
 use serde_json::json;
 
 use super::*;
-use crate::models::http::wire_kit::{Story, decoded, invalid_calls, message, message_of_whole, stories_add_up, survives_anything};
+use crate::models::http::wire_kit::{
+    Story, decoded, invalid_calls, message, message_of_whole, stories_add_up, survives_anything,
+};
 
 fn reader() -> Reader {
     Reader::new("m1", Arc::new(Maker::new("anthropic", "h.test", "asked")))
 }
 
 fn events(events: &[Value]) -> String {
-    events.iter().map(|event| format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap())).collect()
+    events
+        .iter()
+        .map(|event| {
+            format!(
+                "event: {}\ndata: {event}\n\n",
+                event["type"].as_str().unwrap()
+            )
+        })
+        .collect()
 }
 
 fn begin(index: usize, block: Value) -> Value {
@@ -31,7 +41,10 @@ fn start() -> Value {
 }
 
 fn stop(reason: &str) -> [Value; 2] {
-    [json!({"type": "message_delta", "delta": {"stop_reason": reason}, "usage": {"output_tokens": 7}}), json!({"type": "message_stop"})]
+    [
+        json!({"type": "message_delta", "delta": {"stop_reason": reason}, "usage": {"output_tokens": 7}}),
+        json!({"type": "message_stop"}),
+    ]
 }
 
 fn recorded() -> String {
@@ -39,7 +52,10 @@ fn recorded() -> String {
     events(&[
         start(),
         json!({"type": "ping"}),
-        begin(0, json!({"type": "thinking", "thinking": "", "signature": ""})),
+        begin(
+            0,
+            json!({"type": "thinking", "thinking": "", "signature": ""}),
+        ),
         delta(0, json!({"type": "thinking_delta", "thinking": "Höm"})),
         delta(0, json!({"type": "thinking_delta", "thinking": ", 世界"})),
         delta(0, json!({"type": "signature_delta", "signature": "c2ln"})),
@@ -50,12 +66,27 @@ fn recorded() -> String {
         delta(2, json!({"type": "text_delta", "text": "Grüße "})),
         delta(2, json!({"type": "text_delta", "text": "🦌"})),
         end(2),
-        begin(3, json!({"type": "tool_use", "id": "a", "name": "ls", "input": {}})),
+        begin(
+            3,
+            json!({"type": "tool_use", "id": "a", "name": "ls", "input": {}}),
+        ),
         delta(3, json!({"type": "input_json_delta", "partial_json": ""})),
-        delta(3, json!({"type": "input_json_delta", "partial_json": "{\"pa"})),
-        begin(4, json!({"type": "tool_use", "id": "b", "name": "sh", "input": {}})),
-        delta(4, json!({"type": "input_json_delta", "partial_json": "{oops"})),
-        delta(3, json!({"type": "input_json_delta", "partial_json": "th\": 1}"})),
+        delta(
+            3,
+            json!({"type": "input_json_delta", "partial_json": "{\"pa"}),
+        ),
+        begin(
+            4,
+            json!({"type": "tool_use", "id": "b", "name": "sh", "input": {}}),
+        ),
+        delta(
+            4,
+            json!({"type": "input_json_delta", "partial_json": "{oops"}),
+        ),
+        delta(
+            3,
+            json!({"type": "input_json_delta", "partial_json": "th\": 1}"}),
+        ),
         end(3),
         end(4),
         reason,
@@ -68,7 +99,10 @@ fn a_recorded_stream_adds_up_to_its_message() {
     let message = message(reader, &recorded());
     assert_eq!(message.content.text(), "Grüße 🦌");
     assert_eq!(message.additional_kwargs["reasoning_content"], "Höm, 世界");
-    assert_eq!(json!(message.tool_calls()), json!([{"name": "ls", "args": {"path": 1}, "id": "a", "type": "tool_call"}]));
+    assert_eq!(
+        json!(message.tool_calls()),
+        json!([{"name": "ls", "args": {"path": 1}, "id": "a", "type": "tool_call"}])
+    );
     assert_eq!(invalid_calls(&message), 1);
     assert_eq!(
         json!(message.usage()),
@@ -101,11 +135,17 @@ fn a_thought_that_is_not_signed_or_did_not_end_keeps_no_signature() {
     let [reason, over] = stop("end_turn");
     let stream = events(&[
         start(),
-        begin(0, json!({"type": "thinking", "thinking": "h", "signature": ""})),
+        begin(
+            0,
+            json!({"type": "thinking", "thinking": "h", "signature": ""}),
+        ),
         end(0),
         begin(1, json!({"type": "text", "text": "so"})),
         end(1),
-        begin(2, json!({"type": "thinking", "thinking": "m", "signature": "half"})),
+        begin(
+            2,
+            json!({"type": "thinking", "thinking": "m", "signature": "half"}),
+        ),
         reason,
         over,
     ]);
@@ -124,14 +164,29 @@ fn tell(story: &Story) -> String {
         told.push(end(index));
         index += 1;
     };
-    let pieces = |text: &str, kind: &str, key: &str| story.pieces(text).iter().map(|piece| json!({"type": kind, key: piece})).collect();
+    let pieces = |text: &str, kind: &str, key: &str| {
+        story
+            .pieces(text)
+            .iter()
+            .map(|piece| json!({"type": kind, key: piece}))
+            .collect()
+    };
     if !story.thought.is_empty() {
-        block(json!({"type": "thinking", "thinking": ""}), pieces(&story.thought, "thinking_delta", "thinking"));
+        block(
+            json!({"type": "thinking", "thinking": ""}),
+            pieces(&story.thought, "thinking_delta", "thinking"),
+        );
     }
-    block(json!({"type": "text", "text": ""}), pieces(&story.text, "text_delta", "text"));
+    block(
+        json!({"type": "text", "text": ""}),
+        pieces(&story.text, "text_delta", "text"),
+    );
     for (at, (name, args)) in story.calls.iter().enumerate() {
         let call = json!({"type": "tool_use", "id": format!("c{at}"), "name": name, "input": {}});
-        block(call, pieces(&args.to_string(), "input_json_delta", "partial_json"));
+        block(
+            call,
+            pieces(&args.to_string(), "input_json_delta", "partial_json"),
+        );
     }
     told.extend(stop("end_turn"));
     events(&told)
@@ -149,21 +204,46 @@ fn a_whole_message_is_read_like_a_stream() {
             {"type": "text", "text": "so"},
             {"type": "tool_use", "id": "", "name": "ls", "input": {"x": 1}}]});
     let message = message_of_whole(reader, &body);
-    assert_eq!((message.content.text().as_str(), &message.additional_kwargs["reasoning_content"]), ("so", &json!("hm")));
-    assert_eq!(json!(message.tool_calls()), json!([{"name": "ls", "args": {"x": 1}, "id": "call_m1_0", "type": "tool_call"}]));
+    assert_eq!(
+        (
+            message.content.text().as_str(),
+            &message.additional_kwargs["reasoning_content"]
+        ),
+        ("so", &json!("hm"))
+    );
+    assert_eq!(
+        json!(message.tool_calls()),
+        json!([{"name": "ls", "args": {"x": 1}, "id": "call_m1_0", "type": "tool_call"}])
+    );
     assert_eq!(message.response_metadata["stop_reason"], "max_tokens");
 }
 
 #[test]
 fn errors_and_what_only_the_provider_knows() {
-    let busy = events(&[start(), json!({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}})]);
-    let refused = Refused { code: "overloaded_error".to_owned(), message: "Overloaded".to_owned(), ..Refused::default() };
-    assert_eq!(decoded(reader, &[busy.as_bytes()]).1, Some(DecodeError::Refused(refused)));
+    let busy = events(&[
+        start(),
+        json!({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}),
+    ]);
+    let refused = Refused {
+        code: "overloaded_error".to_owned(),
+        message: "Overloaded".to_owned(),
+        ..Refused::default()
+    };
+    assert_eq!(
+        decoded(reader, &[busy.as_bytes()]).1,
+        Some(DecodeError::Refused(refused))
+    );
     let [reason, over] = stop("end_turn");
     let search = events(&[
         start(),
-        begin(0, json!({"type": "server_tool_use", "id": "s", "name": "web_search", "input": {}})),
-        delta(0, json!({"type": "input_json_delta", "partial_json": "{\"q\":1}"})),
+        begin(
+            0,
+            json!({"type": "server_tool_use", "id": "s", "name": "web_search", "input": {}}),
+        ),
+        delta(
+            0,
+            json!({"type": "input_json_delta", "partial_json": "{\"q\":1}"}),
+        ),
         end(0),
         reason,
         over,

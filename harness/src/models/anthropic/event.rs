@@ -58,7 +58,12 @@ pub(super) struct Usage(BTreeMap<String, u64>);
 impl Usage {
     /// Takes the counts of an event; what is no count replaces none.
     pub(super) fn take(&mut self, counts: Option<Map<String, Value>>) {
-        self.0.extend(counts.into_iter().flatten().filter_map(|(key, count)| Some((key, count_of(&count)?))));
+        self.0.extend(
+            counts
+                .into_iter()
+                .flatten()
+                .filter_map(|(key, count)| Some((key, count_of(&count)?))),
+        );
     }
 
     /// All input counts, cached or not, are input.
@@ -67,11 +72,19 @@ impl Usage {
         if self.0.is_empty() {
             return None;
         }
-        let (read, written) = (count("cache_read_input_tokens"), count("cache_creation_input_tokens"));
-        let input = [count("input_tokens"), read, written].into_iter().flatten().fold(0, u64::saturating_add);
+        let (read, written) = (
+            count("cache_read_input_tokens"),
+            count("cache_creation_input_tokens"),
+        );
+        let input = [count("input_tokens"), read, written]
+            .into_iter()
+            .flatten()
+            .fold(0, u64::saturating_add);
         let output = count("output_tokens").unwrap_or(0);
         let details = [("cache_read", read), ("cache_creation", written)];
-        let details = details.into_iter().filter_map(|(name, count)| Some((name.to_owned(), Value::from(count?))));
+        let details = details
+            .into_iter()
+            .filter_map(|(name, count)| Some((name.to_owned(), Value::from(count?))));
         Some(UsageMetadata {
             input_tokens: input,
             output_tokens: output,

@@ -5,7 +5,9 @@ use serde_json::{Map, Value, json};
 use super::SIGNATURE;
 use crate::messages::{Content, Message, MessageKind, ToolStatus};
 use crate::models::ModelRequest;
-use crate::models::http::{Block, Image, Maker, Said, blocks, push_turn, said, tool_name, user_first, wire_id};
+use crate::models::http::{
+    Block, Image, Maker, Said, blocks, push_turn, said, tool_name, user_first, wire_id,
+};
 
 /// The turns of `request` to `maker`, without what the system says.
 pub(super) fn turns(request: &ModelRequest, maker: &Maker) -> Vec<Value> {
@@ -13,14 +15,31 @@ pub(super) fn turns(request: &ModelRequest, maker: &Maker) -> Vec<Value> {
     for message in &request.messages {
         match &message.kind {
             MessageKind::System | MessageKind::Remove => {}
-            MessageKind::Human => push_turn(&mut turns, "user", "content", content(&message.content)),
-            MessageKind::Ai { .. } => push_turn(&mut turns, "assistant", "content", answer(message, maker)),
-            MessageKind::Tool { tool_call_id, status, .. } => {
-                push_turn(&mut turns, "user", "content", vec![result(tool_call_id, &message.content, *status)]);
+            MessageKind::Human => {
+                push_turn(&mut turns, "user", "content", content(&message.content))
+            }
+            MessageKind::Ai { .. } => {
+                push_turn(&mut turns, "assistant", "content", answer(message, maker))
+            }
+            MessageKind::Tool {
+                tool_call_id,
+                status,
+                ..
+            } => {
+                push_turn(
+                    &mut turns,
+                    "user",
+                    "content",
+                    vec![result(tool_call_id, &message.content, *status)],
+                );
             }
         }
     }
-    user_first(&mut turns, "content", |text| json!({"type": "text", "text": text}));
+    user_first(
+        &mut turns,
+        "content",
+        |text| json!({"type": "text", "text": text}),
+    );
     turns
 }
 
@@ -42,7 +61,9 @@ fn content(content: &Content) -> Vec<Value> {
 fn image(image: &Image<'_>) -> Value {
     let source = match image {
         Image::Address(url) => json!({"type": "url", "url": url}),
-        Image::Bytes { mime, base64 } => json!({"type": "base64", "media_type": mime, "data": base64}),
+        Image::Bytes { mime, base64 } => {
+            json!({"type": "base64", "media_type": mime, "data": base64})
+        }
     };
     json!({"type": "image", "source": source})
 }
@@ -67,22 +88,33 @@ fn result(call: &str, said: &Content, status: ToolStatus) -> Value {
 fn answer(message: &Message, maker: &Maker) -> Vec<Value> {
     let whole = message.content.text();
     // Answers that other software streamed keep their thoughts among their blocks. Their full name may have a date behind it.
-    let named = message.response_metadata.get("model_name").and_then(Value::as_str);
+    let named = message
+        .response_metadata
+        .get("model_name")
+        .and_then(Value::as_str);
     let mine = named.is_some_and(|name| name.starts_with(maker.model()));
-    let thoughts = blocks(&message.content).into_iter().filter_map(|block| match block {
-        Block::Model(block) if mine => sent_thought(block),
-        _ => None,
-    });
-    let own = said(message, &whole, Some(maker)).into_iter().filter_map(|part| match part {
-        Said::Text(said, _) => text(said),
-        Said::Thought(thought, signed) => self::thought(&json!(thought), signed.get(SIGNATURE)),
-        Said::Own(block) => Some(block),
-        Said::Call(call, _) => Some(tool_use(&call.id, &call.name, &call.args)),
-        Said::Invalid(call) => {
-            let args = Map::from_iter([("unreadable_arguments".to_owned(), json!(call.args))]);
-            Some(tool_use(call.id.as_deref().unwrap_or_default(), call.name.as_deref().unwrap_or_default(), &args))
-        }
-    });
+    let thoughts = blocks(&message.content)
+        .into_iter()
+        .filter_map(|block| match block {
+            Block::Model(block) if mine => sent_thought(block),
+            _ => None,
+        });
+    let own = said(message, &whole, Some(maker))
+        .into_iter()
+        .filter_map(|part| match part {
+            Said::Text(said, _) => text(said),
+            Said::Thought(thought, signed) => self::thought(&json!(thought), signed.get(SIGNATURE)),
+            Said::Own(block) => Some(block),
+            Said::Call(call, _) => Some(tool_use(&call.id, &call.name, &call.args)),
+            Said::Invalid(call) => {
+                let args = Map::from_iter([("unreadable_arguments".to_owned(), json!(call.args))]);
+                Some(tool_use(
+                    call.id.as_deref().unwrap_or_default(),
+                    call.name.as_deref().unwrap_or_default(),
+                    &args,
+                ))
+            }
+        });
     let mut blocks: Vec<Value> = thoughts.chain(own).collect();
     // Thoughts that nothing came of are refused.
     while blocks.last().is_some_and(is_thought) {
@@ -102,7 +134,9 @@ fn tool_use(id: &str, name: &str, input: &Map<String, Value>) -> Value {
 
 /// A thought, if it is signed: others are refused.
 fn thought(thought: &Value, signature: Option<&Value>) -> Option<Value> {
-    let signature = signature?.as_str().filter(|signature| !signature.is_empty())?;
+    let signature = signature?
+        .as_str()
+        .filter(|signature| !signature.is_empty())?;
     Some(json!({"type": "thinking", "thinking": thought, SIGNATURE: signature}))
 }
 
@@ -110,7 +144,9 @@ fn thought(thought: &Value, signature: Option<&Value>) -> Option<Value> {
 fn sent_thought(block: &Value) -> Option<Value> {
     match block.get("type")?.as_str()? {
         "thinking" => thought(block.get("thinking")?, block.get(SIGNATURE)),
-        "redacted_thinking" => Some(json!({"type": "redacted_thinking", "data": block.get("data")?})),
+        "redacted_thinking" => {
+            Some(json!({"type": "redacted_thinking", "data": block.get("data")?}))
+        }
         _ => None,
     }
 }

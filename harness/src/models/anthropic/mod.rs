@@ -45,16 +45,41 @@ pub(in crate::models) struct Messages {
 
 impl Messages {
     /// The wire of `entry`, and the way to its server. `caches` is what the kind does when the entry does not say.
-    pub(in crate::models) fn of(entry: &ModelEntry, caches: bool) -> Result<(Self, Endpoint), String> {
+    pub(in crate::models) fn of(
+        entry: &ModelEntry,
+        caches: bool,
+    ) -> Result<(Self, Endpoint), String> {
         let endpoint = Endpoint::read(entry, SITE)?;
         let key = |key: &str| entry.extra.get(key);
-        let betas = key("betas").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect();
-        let caching = key("enable_prompt_caching").and_then(Value::as_bool).unwrap_or(caches).then(|| Caching {
-            messages: key("prompt_cache_size").and_then(Value::as_u64).and_then(|size| usize::try_from(size).ok()).unwrap_or(3),
-        });
-        let billing = key("billing_header").and_then(Value::as_str).map(str::to_owned);
+        let betas = key("betas")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+            .map(str::to_owned)
+            .collect();
+        let caching = key("enable_prompt_caching")
+            .and_then(Value::as_bool)
+            .unwrap_or(caches)
+            .then(|| Caching {
+                messages: key("prompt_cache_size")
+                    .and_then(Value::as_u64)
+                    .and_then(|size| usize::try_from(size).ok())
+                    .unwrap_or(3),
+            });
+        let billing = key("billing_header")
+            .and_then(Value::as_str)
+            .map(str::to_owned);
         let maker = Arc::new(Maker::new(PROVIDER, endpoint.server(), &entry.model));
-        Ok((Self { maker, betas, caching, billing }, endpoint))
+        Ok((
+            Self {
+                maker,
+                betas,
+                caching,
+                billing,
+            },
+            endpoint,
+        ))
     }
 
     fn url(endpoint: &Endpoint) -> Url {
@@ -65,11 +90,28 @@ impl Messages {
 impl Wire for Messages {
     type Reader = Reader;
 
-    fn call(&self, request: &ModelRequest, settings: &Map<String, Value>, endpoint: &Endpoint, key: Option<&Credential>) -> Call {
+    fn call(
+        &self,
+        request: &ModelRequest,
+        settings: &Map<String, Value>,
+        endpoint: &Endpoint,
+        key: Option<&Credential>,
+    ) -> Call {
         let signed_in = key.is_some_and(|key| key.text().starts_with(SIGN_IN_TOKEN));
         let mut headers = vec![("anthropic-version", API_VERSION.to_owned())];
-        headers.extend(key.map(|key| if signed_in { bearer(key) } else { ("x-api-key", key.text().to_owned()) }));
-        let betas: Vec<&str> = self.betas.iter().map(String::as_str).chain(signed_in.then_some(SIGN_IN_BETA)).collect();
+        headers.extend(key.map(|key| {
+            if signed_in {
+                bearer(key)
+            } else {
+                ("x-api-key", key.text().to_owned())
+            }
+        }));
+        let betas: Vec<&str> = self
+            .betas
+            .iter()
+            .map(String::as_str)
+            .chain(signed_in.then_some(SIGN_IN_BETA))
+            .collect();
         if !betas.is_empty() {
             headers.push(("anthropic-beta", betas.join(",")));
         }
@@ -79,7 +121,11 @@ impl Wire for Messages {
         if signed_in && let Some(billing) = &self.billing {
             put_first(&mut body, json!({"type": "text", "text": billing}));
         }
-        Call { url: Self::url(endpoint), headers, body }
+        Call {
+            url: Self::url(endpoint),
+            headers,
+            body,
+        }
     }
 
     fn reader(&self, message_id: &str) -> Reader {

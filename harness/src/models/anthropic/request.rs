@@ -21,12 +21,26 @@ pub(super) struct Caching {
 }
 
 /// The body to post.
-pub(super) fn body(maker: &Maker, settings: &Map<String, Value>, request: &ModelRequest, caching: Option<Caching>) -> Value {
+pub(super) fn body(
+    maker: &Maker,
+    settings: &Map<String, Value>,
+    request: &ModelRequest,
+    caching: Option<Caching>,
+) -> Value {
     let mut settings = Settings::of(settings);
-    let limit = settings.take(&["max_tokens", "max_tokens_to_sample"]).and_then(|limit| limit.as_u64()).unwrap_or(DEFAULT_MAX_TOKENS);
-    let mut body = Map::from_iter([("model".to_owned(), json!(maker.model())), ("max_tokens".to_owned(), json!(limit))]);
+    let limit = settings
+        .take(&["max_tokens", "max_tokens_to_sample"])
+        .and_then(|limit| limit.as_u64())
+        .unwrap_or(DEFAULT_MAX_TOKENS);
+    let mut body = Map::from_iter([
+        ("model".to_owned(), json!(maker.model())),
+        ("max_tokens".to_owned(), json!(limit)),
+    ]);
     if let Some(system) = system_text(request) {
-        body.insert("system".to_owned(), json!([{"type": "text", "text": system}]));
+        body.insert(
+            "system".to_owned(),
+            json!([{"type": "text", "text": system}]),
+        );
     }
     body.insert("messages".to_owned(), Value::Array(turns(request, maker)));
     if !request.tools.is_empty() {
@@ -35,7 +49,11 @@ pub(super) fn body(maker: &Maker, settings: &Map<String, Value>, request: &Model
     body.insert("stream".to_owned(), json!(true));
     think(&mut settings, &mut body, limit);
     body.extend(settings.take(&["stop_sequences", "stop"]).map(|stop| {
-        let stop = if stop.is_string() { json!([stop]) } else { stop };
+        let stop = if stop.is_string() {
+            json!([stop])
+        } else {
+            stop
+        };
         ("stop_sequences".to_owned(), stop)
     }));
     settings.lay_onto(&mut body);
@@ -49,7 +67,11 @@ pub(super) fn body(maker: &Maker, settings: &Map<String, Value>, request: &Model
 /// The thinking switch, with a budget where it needs one and none is given, and the effort.
 fn think(settings: &mut Settings, body: &mut Map<String, Value>, limit: u64) {
     let mut thinking = settings.take(&["thinking"]);
-    let is = |thinking: &Option<Value>, word: &str| thinking.as_ref().is_some_and(|thinking| thinking["type"] == word);
+    let is = |thinking: &Option<Value>, word: &str| {
+        thinking
+            .as_ref()
+            .is_some_and(|thinking| thinking["type"] == word)
+    };
     if is(&thinking, "enabled")
         && let Some(Value::Object(switch)) = &mut thinking
     {
@@ -68,7 +90,10 @@ fn think(settings: &mut Settings, body: &mut Map<String, Value>, limit: u64) {
     }
     body.extend(thinking.map(|thinking| ("thinking".to_owned(), thinking)));
     let effort = settings.take(&["reasoning_effort", "effort"]);
-    if let Some(effort) = effort.as_ref().and_then(Value::as_str).filter(|effort| !matches!(*effort, "none" | "minimal"))
+    if let Some(effort) = effort
+        .as_ref()
+        .and_then(Value::as_str)
+        .filter(|effort| !matches!(*effort, "none" | "minimal"))
         && settings.get("output_config").is_none()
     {
         body.insert("output_config".to_owned(), json!({"effort": effort}));
@@ -83,17 +108,33 @@ fn tool(tool: &ToolSchema) -> Value {
 fn set_breakpoints(body: &mut Value, caching: Caching) {
     let mut left = MOST_BREAKPOINTS;
     for place in ["system", "tools"] {
-        left -= usize::from(body.get_mut(place).and_then(Value::as_array_mut).and_then(|list| list.last_mut()).is_some_and(mark));
+        left -= usize::from(
+            body.get_mut(place)
+                .and_then(Value::as_array_mut)
+                .and_then(|list| list.last_mut())
+                .is_some_and(mark),
+        );
     }
-    let turns = body.get_mut("messages").and_then(Value::as_array_mut).into_iter().flatten().rev();
+    let turns = body
+        .get_mut("messages")
+        .and_then(Value::as_array_mut)
+        .into_iter()
+        .flatten()
+        .rev();
     for turn in turns.take(caching.messages.min(left)) {
-        let blocks = turn.get_mut("content").and_then(Value::as_array_mut).into_iter().flatten();
+        let blocks = turn
+            .get_mut("content")
+            .and_then(Value::as_array_mut)
+            .into_iter()
+            .flatten();
         blocks.rev().find(|block| !is_thought(block)).map(mark);
     }
 }
 
 fn mark(block: &mut Value) -> bool {
-    let Some(block) = block.as_object_mut() else { return false };
+    let Some(block) = block.as_object_mut() else {
+        return false;
+    };
     block.insert("cache_control".to_owned(), json!({"type": "ephemeral"}));
     true
 }

@@ -13,8 +13,21 @@ fn sent(extra: Value, caches: bool, request: &ModelRequest) -> Value {
         extra: extra.as_object().unwrap().clone(),
         ..ModelEntry::new("e", "anthropic", "claude-x")
     };
-    let (wire, endpoint) = Messages::of(&ModelEntry { api_key: Some("key".into()), ..entry.clone() }, caches).unwrap();
-    wire.call(request, &entry.settings_for(request).unwrap(), &endpoint, Some(&Credential::of("key"))).body
+    let (wire, endpoint) = Messages::of(
+        &ModelEntry {
+            api_key: Some("key".into()),
+            ..entry.clone()
+        },
+        caches,
+    )
+    .unwrap();
+    wire.call(
+        request,
+        &entry.settings_for(request).unwrap(),
+        &endpoint,
+        Some(&Credential::of("key")),
+    )
+    .body
 }
 
 /// Parts as the model named so keeps them.
@@ -23,20 +36,31 @@ fn made_by(model: &str, parts: Value) -> Value {
 }
 
 fn calling(calls: Vec<ToolCall>, parts: Value) -> Message {
-    let kind = MessageKind::Ai { tool_calls: calls, invalid_tool_calls: vec![], usage_metadata: None };
+    let kind = MessageKind::Ai {
+        tool_calls: calls,
+        invalid_tool_calls: vec![],
+        usage_metadata: None,
+    };
     let mut body = MessageBody::new(kind, "so");
-    body.additional_kwargs.insert("provider_parts".to_owned(), made_by("claude-x", parts));
-    body.additional_kwargs.insert("reasoning_content".to_owned(), json!("hm"));
+    body.additional_kwargs
+        .insert("provider_parts".to_owned(), made_by("claude-x", parts));
+    body.additional_kwargs
+        .insert("reasoning_content".to_owned(), json!("hm"));
     body.into()
 }
 
 #[test]
 fn a_conversation_becomes_turns_with_thoughts_and_results_in_place() {
-    let (a, b) = (ToolCall::new("functions.ls:0", "ls", Map::new()), ToolCall::new("b", "sh", Map::new()));
+    let (a, b) = (
+        ToolCall::new("functions.ls:0", "ls", Map::new()),
+        ToolCall::new("b", "sh", Map::new()),
+    );
     let thought = json!({"type": "thinking", "thinking": "hm", "signature": "s"});
     let signed = json!({"type": "thought", "bytes": 2, "extras": {"signature": "s"}});
     let parts = json!([signed, {"type": "text", "bytes": 2}, {"type": "call", "id": "functions.ls:0"}, {"type": "call", "id": "b"}]);
-    let image = Content::Blocks(vec![json!({"type": "image_url", "image_url": {"url": "data:image/png;base64,AA"}})]);
+    let image = Content::Blocks(vec![
+        json!({"type": "image_url", "image_url": {"url": "data:image/png;base64,AA"}}),
+    ]);
     let messages = vec![
         Message::human("hi"),
         Message::system("More."),
@@ -45,7 +69,11 @@ fn a_conversation_becomes_turns_with_thoughts_and_results_in_place() {
         Message::tool(&b, image, ToolStatus::Error),
         Message::human("and?"),
     ];
-    let body = sent(json!({"temperature": 0.5, "stop": "END"}), false, &with_tool(request(messages)));
+    let body = sent(
+        json!({"temperature": 0.5, "stop": "END"}),
+        false,
+        &with_tool(request(messages)),
+    );
     assert_eq!(
         body,
         json!({
@@ -83,13 +111,30 @@ fn thoughts_of_other_software_are_kept_and_those_of_other_models_left_out() {
     });
     let written = |model: &str| {
         let answer = Message::ai(Content::Blocks(blocks.as_array().unwrap().clone()));
-        answer.with(|body| drop(body.response_metadata.insert("model_name".to_owned(), json!(model))))
+        answer.with(|body| {
+            drop(
+                body.response_metadata
+                    .insert("model_name".to_owned(), json!(model)),
+            )
+        })
     };
-    let messages =
-        vec![Message::human("x"), written("claude-x-20990101"), Message::human("x"), other, Message::human("x"), written("claude-y")];
+    let messages = vec![
+        Message::human("x"),
+        written("claude-x-20990101"),
+        Message::human("x"),
+        other,
+        Message::human("x"),
+        written("claude-y"),
+    ];
     let turns = &sent(json!({}), false, &request(messages))["messages"];
-    assert_eq!(turns[1]["content"], json!([{"type": "thinking", "thinking": "hm", "signature": "s"}, {"type": "text", "text": "so"}]));
-    assert_eq!(turns[3]["content"], json!([{"type": "text", "text": "plain"}]));
+    assert_eq!(
+        turns[1]["content"],
+        json!([{"type": "thinking", "thinking": "hm", "signature": "s"}, {"type": "text", "text": "so"}])
+    );
+    assert_eq!(
+        turns[3]["content"],
+        json!([{"type": "text", "text": "plain"}])
+    );
     assert_eq!(turns[5]["content"], json!([{"type": "text", "text": "so"}]));
 }
 
@@ -99,9 +144,15 @@ fn what_is_refused_is_left_out_of_the_turns() {
     let unsigned = json!([{"type": "thought", "bytes": 2}, {"type": "text", "bytes": 2}, {"type": "call", "id": "a"}]);
     let unanswered = json!([{"type": "thought", "bytes": 2, "extras": {"signature": "s"}}]);
     let blank = calling(vec![], unanswered).with(|body| body.content = " \n".into());
-    let forged = calling(vec![], json!([{"type": "text", "bytes": 2}, {"type": "own", "value": [7]}]));
+    let forged = calling(
+        vec![],
+        json!([{"type": "text", "bytes": 2}, {"type": "own", "value": [7]}]),
+    );
     let messages = vec![
-        Message::human(Content::Blocks(vec![json!({"type": "text", "text": "hi"}), json!({"type": "text", "text": "\n"})])),
+        Message::human(Content::Blocks(vec![
+            json!({"type": "text", "text": "hi"}),
+            json!({"type": "text", "text": "\n"}),
+        ])),
         Message::system("  "),
         calling(vec![call.clone()], unsigned),
         Message::tool(&call, "\n", ToolStatus::Error),
@@ -111,7 +162,10 @@ fn what_is_refused_is_left_out_of_the_turns() {
     ];
     let body = sent(json!({}), true, &request(messages));
     let mark = json!({"type": "ephemeral"});
-    assert_eq!(body["system"], json!([{"type": "text", "text": "Rules.", "cache_control": mark}]));
+    assert_eq!(
+        body["system"],
+        json!([{"type": "text", "text": "Rules.", "cache_control": mark}])
+    );
     assert_eq!(
         body["messages"],
         json!([
@@ -129,27 +183,70 @@ fn what_is_refused_is_left_out_of_the_turns() {
 fn thinking_has_a_budget_and_its_own_temperature() {
     let request = request(vec![Message::human("hi")]);
     let switched = |extra: Value| sent(extra, false, &request);
-    let on = switched(json!({"thinking": {"type": "enabled"}, "max_tokens": 10_000, "temperature": 0.1, "top_k": 3, "top_p": 0.99}));
-    assert_eq!((&on["thinking"], &on["max_tokens"]), (&json!({"type": "enabled", "budget_tokens": 8000}), &json!(10_000)));
-    assert_eq!((on.get("temperature"), on.get("top_k"), &on["top_p"]), (None, None, &json!(0.99)));
+    let on = switched(
+        json!({"thinking": {"type": "enabled"}, "max_tokens": 10_000, "temperature": 0.1, "top_k": 3, "top_p": 0.99}),
+    );
+    assert_eq!(
+        (&on["thinking"], &on["max_tokens"]),
+        (
+            &json!({"type": "enabled", "budget_tokens": 8000}),
+            &json!(10_000)
+        )
+    );
+    assert_eq!(
+        (on.get("temperature"), on.get("top_k"), &on["top_p"]),
+        (None, None, &json!(0.99))
+    );
     let small = switched(json!({"thinking": {"type": "enabled"}, "max_tokens": 100}));
-    assert_eq!((&small["thinking"]["budget_tokens"], &small["max_tokens"]), (&json!(1024), &json!(1124)));
-    let given = switched(json!({"thinking": {"type": "enabled", "budget_tokens": 2000}, "reasoning_effort": "high"}));
-    assert_eq!((&given["thinking"]["budget_tokens"], &given["output_config"]), (&json!(2000), &json!({"effort": "high"})));
-    let off = switched(json!({"thinking": {"type": "disabled"}, "temperature": 0.1, "reasoning_effort": "minimal"}));
-    assert_eq!((&off["thinking"], &off["temperature"], off.get("output_config")), (&json!({"type": "disabled"}), &json!(0.1), None));
+    assert_eq!(
+        (&small["thinking"]["budget_tokens"], &small["max_tokens"]),
+        (&json!(1024), &json!(1124))
+    );
+    let given = switched(
+        json!({"thinking": {"type": "enabled", "budget_tokens": 2000}, "reasoning_effort": "high"}),
+    );
+    assert_eq!(
+        (&given["thinking"]["budget_tokens"], &given["output_config"]),
+        (&json!(2000), &json!({"effort": "high"}))
+    );
+    let off = switched(
+        json!({"thinking": {"type": "disabled"}, "temperature": 0.1, "reasoning_effort": "minimal"}),
+    );
+    assert_eq!(
+        (
+            &off["thinking"],
+            &off["temperature"],
+            off.get("output_config")
+        ),
+        (&json!({"type": "disabled"}), &json!(0.1), None)
+    );
 }
 
 #[test]
 fn at_most_four_breakpoints_mark_what_stays_the_same() {
     let marks = |body: &Value| body.to_string().matches("cache_control").count();
-    let long = request(["a", "b", "c", "d", "e"].map(Message::human).into_iter().flat_map(|human| [human, Message::ai("ok")]).collect());
+    let long = request(
+        ["a", "b", "c", "d", "e"]
+            .map(Message::human)
+            .into_iter()
+            .flat_map(|human| [human, Message::ai("ok")])
+            .collect(),
+    );
     let cached = sent(json!({}), true, &with_tool(long.clone()));
     assert_eq!(marks(&cached), 4);
-    assert!(cached["system"][0]["cache_control"].is_object() && cached["tools"][0]["cache_control"].is_object());
+    assert!(
+        cached["system"][0]["cache_control"].is_object()
+            && cached["tools"][0]["cache_control"].is_object()
+    );
     assert!(cached["messages"][9]["content"][0]["cache_control"].is_object());
-    assert_eq!(marks(&sent(json!({"prompt_cache_size": 1}), true, &long)), 2);
-    assert_eq!(marks(&sent(json!({"enable_prompt_caching": false}), true, &long)), 0);
+    assert_eq!(
+        marks(&sent(json!({"prompt_cache_size": 1}), true, &long)),
+        2
+    );
+    assert_eq!(
+        marks(&sent(json!({"enable_prompt_caching": false}), true, &long)),
+        0
+    );
     assert_eq!(marks(&sent(json!({}), false, &long)), 0);
 }
 
@@ -164,19 +261,41 @@ const END: &str = concat!(
     "data: {\"type\":\"message_stop\"}\n\n",
 );
 
-async fn asked(answer: Answer, extra: Value) -> (String, Option<crate::models::ModelError>, Vec<(String, Value)>) {
+async fn asked(
+    answer: Answer,
+    extra: Value,
+) -> (
+    String,
+    Option<crate::models::ModelError>,
+    Vec<(String, Value)>,
+) {
     let server = TestServer::start([answer]).await;
     let mut keys = json!({"base_url": server.address, "api_key": "sk-canary"});
-    keys.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
-    let (message, fault) = ask(&*model("anthropic", keys), request(vec![Message::human("hi")])).await;
+    keys.as_object_mut()
+        .unwrap()
+        .extend(extra.as_object().unwrap().clone());
+    let (message, fault) = ask(
+        &*model("anthropic", keys),
+        request(vec![Message::human("hi")]),
+    )
+    .await;
     (message.content.text(), fault, server.heard())
 }
 
 #[tokio::test]
 async fn a_stream_is_asked_for_and_read_byte_by_byte() {
-    let (text, fault, heard) = asked(Answer::Bytewise(format!("{STREAM}{END}")), json!({"betas": ["b-1", "b-2"]})).await;
+    let (text, fault, heard) = asked(
+        Answer::Bytewise(format!("{STREAM}{END}")),
+        json!({"betas": ["b-1", "b-2"]}),
+    )
+    .await;
     assert_eq!((text.as_str(), fault), ("Grüße 🦌", None));
-    for part in ["post /v1/messages ", "x-api-key: sk-canary", "anthropic-version: 2023-06-01", "anthropic-beta: b-1,b-2"] {
+    for part in [
+        "post /v1/messages ",
+        "x-api-key: sk-canary",
+        "anthropic-version: 2023-06-01",
+        "anthropic-beta: b-1,b-2",
+    ] {
         assert!(heard[0].0.contains(part), "{part}: {}", heard[0].0);
     }
 }
@@ -187,20 +306,53 @@ async fn a_sign_in_token_travels_as_a_bearer_and_buys_no_cache() {
     let (_, fault, heard) = asked(Answer::Stream(format!("{STREAM}{END}")), extra).await;
     assert_eq!(fault, None);
     let (head, body) = &heard[0];
-    assert!(head.contains("authorization: bearer sk-ant-oat01-x") && head.contains("anthropic-beta: oauth-2025-04-20"), "{head}");
+    assert!(
+        head.contains("authorization: bearer sk-ant-oat01-x")
+            && head.contains("anthropic-beta: oauth-2025-04-20"),
+        "{head}"
+    );
     assert!(!head.contains("x-api-key") && !body.to_string().contains("cache_control"));
-    assert_eq!((&body["system"][0]["text"], &body["system"][1]["text"]), (&json!("plan"), &json!("Rules.")));
+    assert_eq!(
+        (&body["system"][0]["text"], &body["system"][1]["text"]),
+        (&json!("plan"), &json!("Rules."))
+    );
 }
 
 #[tokio::test]
 async fn broken_answers_have_a_class() {
-    let overloaded = json!({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}});
+    let overloaded =
+        json!({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}});
     let table = [
-        (Answer::Broken(STREAM.to_owned()), ModelErrorKind::Transient, "Grüße 🦌", None),
-        (Answer::Stream(STREAM.to_owned()), ModelErrorKind::Transient, "Grüße 🦌", None),
-        (Answer::Stream(format!("{STREAM}data: {{nope\n\n")), ModelErrorKind::Transient, "Grüße 🦌", None),
-        (Answer::Stream(format!("{STREAM}data: {overloaded}\n\n")), ModelErrorKind::Busy, "Grüße 🦌", None),
-        (Answer::Json(529, "retry-after: 3\r\n", overloaded), ModelErrorKind::Busy, "", Some(3)),
+        (
+            Answer::Broken(STREAM.to_owned()),
+            ModelErrorKind::Transient,
+            "Grüße 🦌",
+            None,
+        ),
+        (
+            Answer::Stream(STREAM.to_owned()),
+            ModelErrorKind::Transient,
+            "Grüße 🦌",
+            None,
+        ),
+        (
+            Answer::Stream(format!("{STREAM}data: {{nope\n\n")),
+            ModelErrorKind::Transient,
+            "Grüße 🦌",
+            None,
+        ),
+        (
+            Answer::Stream(format!("{STREAM}data: {overloaded}\n\n")),
+            ModelErrorKind::Busy,
+            "Grüße 🦌",
+            None,
+        ),
+        (
+            Answer::Json(529, "retry-after: 3\r\n", overloaded),
+            ModelErrorKind::Busy,
+            "",
+            Some(3),
+        ),
         (
             Answer::Json(
                 401,
@@ -222,7 +374,11 @@ async fn broken_answers_have_a_class() {
             None,
         ),
         (
-            Answer::Json(400, "", json!({"type": "error", "error": {"type": "invalid_request_error", "message": "prompt is too long"}})),
+            Answer::Json(
+                400,
+                "",
+                json!({"type": "error", "error": {"type": "invalid_request_error", "message": "prompt is too long"}}),
+            ),
             ModelErrorKind::BadRequest,
             "",
             None,
@@ -231,19 +387,42 @@ async fn broken_answers_have_a_class() {
     for (answer, kind, text, wait) in table {
         let (said, fault, _) = asked(answer.clone(), json!({})).await;
         let fault = fault.unwrap();
-        assert_eq!((said.as_str(), fault.kind, fault.retry_after.map(|wait| wait.as_secs())), (text, kind, wait), "{answer:?}");
+        assert_eq!(
+            (
+                said.as_str(),
+                fault.kind,
+                fault.retry_after.map(|wait| wait.as_secs())
+            ),
+            (text, kind, wait),
+            "{answer:?}"
+        );
         assert!(!fault.message.contains("canary"), "{fault}");
     }
 }
 
 #[tokio::test]
 async fn a_refused_key_is_followed_by_the_next() {
-    let slow = json!({"type": "error", "error": {"type": "rate_limit_error", "message": "slow down"}});
-    let server = TestServer::start([Answer::Json(429, "", slow), Answer::Stream(format!("{STREAM}{END}"))]).await;
-    let model = model("claude", json!({"base_url": server.address, "api_keys": ["key-number-1", "key-number-2"]}));
+    let slow =
+        json!({"type": "error", "error": {"type": "rate_limit_error", "message": "slow down"}});
+    let server = TestServer::start([
+        Answer::Json(429, "", slow),
+        Answer::Stream(format!("{STREAM}{END}")),
+    ])
+    .await;
+    let model = model(
+        "claude",
+        json!({"base_url": server.address, "api_keys": ["key-number-1", "key-number-2"]}),
+    );
     for _ in 0..2 {
-        assert_eq!(ask(&*model, request(vec![Message::human("hi")])).await.1, None);
+        assert_eq!(
+            ask(&*model, request(vec![Message::human("hi")])).await.1,
+            None
+        );
     }
-    let keys: Vec<bool> = server.heard().iter().map(|(head, _)| head.contains("x-api-key: key-number-2")).collect();
+    let keys: Vec<bool> = server
+        .heard()
+        .iter()
+        .map(|(head, _)| head.contains("x-api-key: key-number-2"))
+        .collect();
     assert_eq!(keys, [false, true, true], "the second key stays in use");
 }

@@ -8,7 +8,9 @@ use super::SIGNATURE;
 use super::request::is_third;
 use crate::messages::{Content, Message, MessageKind, ToolStatus};
 use crate::models::ModelRequest;
-use crate::models::http::{Block, Image, Maker, Said, blocks, push_turn, said, tool_name, user_first};
+use crate::models::http::{
+    Block, Image, Maker, Said, blocks, push_turn, said, tool_name, user_first,
+};
 
 /// What stands for the signature of a call that the model did not make.
 const NO_SIGNATURE: &str = "skip_thought_signature_validator";
@@ -21,14 +23,33 @@ pub(super) fn contents(request: &ModelRequest, maker: &Maker) -> Vec<Value> {
     for message in &request.messages {
         match &message.kind {
             MessageKind::System | MessageKind::Remove => {}
-            MessageKind::Human => push_turn(&mut contents, "user", "parts", parts(&message.content)),
+            MessageKind::Human => {
+                push_turn(&mut contents, "user", "parts", parts(&message.content))
+            }
             MessageKind::Ai { tool_calls, .. } => {
-                names.extend(tool_calls.iter().map(|call| (call.id.as_str(), call.name.as_str())));
+                names.extend(
+                    tool_calls
+                        .iter()
+                        .map(|call| (call.id.as_str(), call.name.as_str())),
+                );
                 push_turn(&mut contents, "model", "parts", answer(message, maker));
             }
-            MessageKind::Tool { tool_call_id, status, .. } => {
-                let name = names.get(tool_call_id.as_str()).copied().or(message.name.as_deref()).unwrap_or("unknown");
-                push_turn(&mut contents, "user", "parts", result(name, tool_call_id, &message.content, *status));
+            MessageKind::Tool {
+                tool_call_id,
+                status,
+                ..
+            } => {
+                let name = names
+                    .get(tool_call_id.as_str())
+                    .copied()
+                    .or(message.name.as_deref())
+                    .unwrap_or("unknown");
+                push_turn(
+                    &mut contents,
+                    "user",
+                    "parts",
+                    result(name, tool_call_id, &message.content, *status),
+                );
             }
         }
     }
@@ -41,8 +62,14 @@ pub(super) fn contents(request: &ModelRequest, maker: &Maker) -> Vec<Value> {
 
 /// The third generation refuses calls of other models, whose first is not signed.
 fn sign_first_call(content: &mut Value) {
-    let parts = content.get_mut("parts").and_then(Value::as_array_mut).into_iter().flatten();
-    let first = parts.filter_map(Value::as_object_mut).find(|part| part.contains_key("functionCall"));
+    let parts = content
+        .get_mut("parts")
+        .and_then(Value::as_array_mut)
+        .into_iter()
+        .flatten();
+    let first = parts
+        .filter_map(Value::as_object_mut)
+        .find(|part| part.contains_key("functionCall"));
     if let Some(part) = first {
         part.entry(SIGNATURE).or_insert_with(|| json!(NO_SIGNATURE));
     }
@@ -54,7 +81,9 @@ fn parts(content: &Content) -> Vec<Value> {
         Block::Image(image) => Some(self::image(&image)),
         Block::Model(_) => None,
         // A part in Gemini's own form, such as a file.
-        Block::Other(other) => (other.is_object() && other.get("type").is_none()).then(|| other.clone()),
+        Block::Other(other) => {
+            (other.is_object() && other.get("type").is_none()).then(|| other.clone())
+        }
     };
     blocks(content).into_iter().filter_map(as_part).collect()
 }
@@ -68,19 +97,34 @@ fn image(image: &Image<'_>) -> Value {
 
 /// A result, and its images behind it: inside of results they are not understood.
 fn result(name: &str, id: &str, content: &Content, status: ToolStatus) -> Vec<Value> {
-    let key = if status == ToolStatus::Error { "error" } else { "result" };
-    let images = blocks(content).into_iter().filter_map(|block| if let Block::Image(image) = block { Some(image) } else { None });
+    let key = if status == ToolStatus::Error {
+        "error"
+    } else {
+        "result"
+    };
+    let images = blocks(content).into_iter().filter_map(|block| {
+        if let Block::Image(image) = block {
+            Some(image)
+        } else {
+            None
+        }
+    });
     let response = json!({"functionResponse": {"name": tool_name(name), "id": id, "response": {key: content.text()}}});
-    std::iter::once(response).chain(images.map(|found| image(&found))).collect()
+    std::iter::once(response)
+        .chain(images.map(|found| image(&found)))
+        .collect()
 }
 
 fn answer(message: &Message, maker: &Maker) -> Vec<Value> {
     let text = message.content.text();
     let as_part = |part| match part {
-        Said::Text(text, extras) => (!text.is_empty() || !extras.is_empty()).then(|| signed(json!({"text": text}), extras)),
-        Said::Call(call, extras) => {
-            Some(signed(json!({"functionCall": {"name": tool_name(&call.name), "id": call.id, "args": call.args}}), extras))
+        Said::Text(text, extras) => {
+            (!text.is_empty() || !extras.is_empty()).then(|| signed(json!({"text": text}), extras))
         }
+        Said::Call(call, extras) => Some(signed(
+            json!({"functionCall": {"name": tool_name(&call.name), "id": call.id, "args": call.args}}),
+            extras,
+        )),
         Said::Invalid(call) => {
             let args = json!({"unreadable_arguments": call.args});
             let name = tool_name(call.name.as_deref().unwrap_or_default());
@@ -89,7 +133,10 @@ fn answer(message: &Message, maker: &Maker) -> Vec<Value> {
         Said::Own(part) => Some(part),
         Said::Thought(..) => None,
     };
-    said(message, &text, Some(maker)).into_iter().filter_map(as_part).collect()
+    said(message, &text, Some(maker))
+        .into_iter()
+        .filter_map(as_part)
+        .collect()
 }
 
 fn signed(mut part: Value, extras: Map<String, Value>) -> Value {

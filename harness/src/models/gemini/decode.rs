@@ -8,7 +8,8 @@ use super::SIGNATURE;
 use super::event::{Event, Part, PromptFeedback};
 use crate::messages::MessageChunk;
 use crate::models::http::{
-    AnswerReader, CallPieces, Chunks, DecodeError, Ending, Maker, Parts, Refused, add_reasoning, keep_parts, says_something,
+    AnswerReader, CallPieces, Chunks, DecodeError, Ending, Maker, Parts, Refused, add_reasoning,
+    keep_parts, says_something,
 };
 
 /// More calls than this in one answer are a fault of the provider's stream.
@@ -51,11 +52,20 @@ impl Reader {
         }
         // Only the first candidate is the answer; nobody asked for a second.
         let candidates = event.candidates.unwrap_or_default();
-        let Some(candidate) = candidates.into_iter().find(|candidate| candidate.index.unwrap_or(0) == 0) else { return Ok(()) };
+        let Some(candidate) = candidates
+            .into_iter()
+            .find(|candidate| candidate.index.unwrap_or(0) == 0)
+        else {
+            return Ok(());
+        };
         self.any_candidate = true;
         let mut chunk = self.ending.chunk();
         let mut thoughts = String::new();
-        for part in candidate.content.and_then(|content| content.parts).unwrap_or_default() {
+        for part in candidate
+            .content
+            .and_then(|content| content.parts)
+            .unwrap_or_default()
+        {
             self.part(part, &mut thoughts, &mut chunk)?;
         }
         add_reasoning(&mut chunk, thoughts);
@@ -64,15 +74,32 @@ impl Reader {
         Ok(())
     }
 
-    fn part(&mut self, part: Part, thoughts: &mut String, chunk: &mut MessageChunk) -> Result<(), DecodeError> {
-        let signature = part.thought_signature.filter(|signature| !signature.is_empty());
-        let extras: Map<_, _> = signature.iter().map(|signature| (SIGNATURE.to_owned(), json!(signature))).collect();
+    fn part(
+        &mut self,
+        part: Part,
+        thoughts: &mut String,
+        chunk: &mut MessageChunk,
+    ) -> Result<(), DecodeError> {
+        let signature = part
+            .thought_signature
+            .filter(|signature| !signature.is_empty());
+        let extras: Map<_, _> = signature
+            .iter()
+            .map(|signature| (SIGNATURE.to_owned(), json!(signature)))
+            .collect();
         if let Some(call) = part.function_call {
-            let args = call.args.filter(Value::is_object).unwrap_or_else(|| json!({}));
+            let args = call
+                .args
+                .filter(Value::is_object)
+                .unwrap_or_else(|| json!({}));
             let id = call.id.unwrap_or_default();
-            let at = self.calls.whole(&id, call.name.as_deref().unwrap_or_default(), &args, chunk);
+            let at = self
+                .calls
+                .whole(&id, call.name.as_deref().unwrap_or_default(), &args, chunk);
             if at >= MOST_CALLS {
-                return Err(DecodeError::TooLong("the answer has too many tool calls".to_owned()));
+                return Err(DecodeError::TooLong(
+                    "the answer has too many tool calls".to_owned(),
+                ));
             }
             self.parts.call(self.calls.id(at), extras);
         } else if part.thought == Some(true) {
@@ -100,7 +127,12 @@ fn blocked(feedback: PromptFeedback) -> Option<Refused> {
         Some(words) => format!("the provider blocked the prompt ({reason}): {words}"),
         None => format!("the provider blocked the prompt ({reason})"),
     };
-    Some(Refused { code: reason, message, status: Some(400), retry_after: None })
+    Some(Refused {
+        code: reason,
+        message,
+        status: Some(400),
+        retry_after: None,
+    })
 }
 
 impl AnswerReader for Reader {
@@ -110,7 +142,9 @@ impl AnswerReader for Reader {
 
     fn whole(&mut self, body: &[u8], out: &mut Chunks) -> Result<(), DecodeError> {
         match serde_json::from_slice(body)? {
-            Value::Array(events) => events.into_iter().try_for_each(|event| self.take(event, out)),
+            Value::Array(events) => events
+                .into_iter()
+                .try_for_each(|event| self.take(event, out)),
             event => self.take(event, out),
         }
     }

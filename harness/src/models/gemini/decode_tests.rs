@@ -1,10 +1,15 @@
 //! Streams as Gemini sends them.
 
 use super::*;
-use crate::models::http::wire_kit::{Story, decoded, message, message_of_whole, stories_add_up, survives_anything};
+use crate::models::http::wire_kit::{
+    Story, decoded, message, message_of_whole, stories_add_up, survives_anything,
+};
 
 fn reader() -> Reader {
-    Reader::new("m1", Arc::new(Maker::new("google_genai", "h.test", "asked")))
+    Reader::new(
+        "m1",
+        Arc::new(Maker::new("google_genai", "h.test", "asked")),
+    )
 }
 
 fn event(parts: &Value) -> Value {
@@ -18,7 +23,10 @@ fn finish(reason: &str) -> Value {
 }
 
 fn events(events: &[Value]) -> String {
-    events.iter().map(|event| format!("data: {event}\r\n\r\n")).collect()
+    events
+        .iter()
+        .map(|event| format!("data: {event}\r\n\r\n"))
+        .collect()
 }
 
 fn recorded() -> String {
@@ -72,9 +80,24 @@ fn splits_cuts_and_damage_are_survived() {
 
 fn tell(story: &Story) -> String {
     let mut told: Vec<Value> = vec![];
-    told.extend(story.pieces(&story.thought).iter().map(|piece| event(&json!([{"text": piece, "thought": true}]))));
-    told.extend(story.pieces(&story.text).iter().map(|piece| event(&json!([{"text": piece}]))));
-    told.extend(story.calls.iter().map(|(name, args)| event(&json!([{"functionCall": {"name": name, "args": args}}]))));
+    told.extend(
+        story
+            .pieces(&story.thought)
+            .iter()
+            .map(|piece| event(&json!([{"text": piece, "thought": true}]))),
+    );
+    told.extend(
+        story
+            .pieces(&story.text)
+            .iter()
+            .map(|piece| event(&json!([{"text": piece}]))),
+    );
+    told.extend(
+        story
+            .calls
+            .iter()
+            .map(|(name, args)| event(&json!([{"functionCall": {"name": name, "args": args}}]))),
+    );
     told.push(finish("STOP"));
     events(&told)
 }
@@ -86,10 +109,25 @@ fn what_is_streamed_adds_up() {
 
 #[test]
 fn answers_that_are_not_streamed_are_one_event_or_a_list() {
-    let list = json!([event(&json!([{"text": "a"}])), event(&json!([{"text": "b"}])), finish("MAX_TOKENS")]);
+    let list = json!([
+        event(&json!([{"text": "a"}])),
+        event(&json!([{"text": "b"}])),
+        finish("MAX_TOKENS")
+    ]);
     let message = message_of_whole(reader, &list);
-    assert_eq!((message.content.text().as_str(), &message.response_metadata["finish_reason"]), ("ab", &json!("MAX_TOKENS")));
-    assert_eq!(message_of_whole(reader, &event(&json!([{"text": "one"}]))).content.text(), "one");
+    assert_eq!(
+        (
+            message.content.text().as_str(),
+            &message.response_metadata["finish_reason"]
+        ),
+        ("ab", &json!("MAX_TOKENS"))
+    );
+    assert_eq!(
+        message_of_whole(reader, &event(&json!([{"text": "one"}])))
+            .content
+            .text(),
+        "one"
+    );
 }
 
 #[test]
@@ -98,22 +136,44 @@ fn blocked_prompts_and_errors_are_refusals() {
         Some(DecodeError::Refused(refused)) => refused,
         other => panic!("{other:?}"),
     };
-    let blocked = refused(json!({"promptFeedback": {"blockReason": "PROHIBITED_CONTENT"}, "usageMetadata": {"promptTokenCount": 4}}));
-    assert_eq!(blocked.class(None, None), crate::models::ModelErrorKind::BadRequest);
+    let blocked = refused(
+        json!({"promptFeedback": {"blockReason": "PROHIBITED_CONTENT"}, "usageMetadata": {"promptTokenCount": 4}}),
+    );
+    assert_eq!(
+        blocked.class(None, None),
+        crate::models::ModelErrorKind::BadRequest
+    );
     assert!(blocked.message.contains("PROHIBITED_CONTENT"));
-    let busy = refused(json!({"error": {"code": 503, "message": "The model is overloaded", "status": "UNAVAILABLE"}}));
-    assert_eq!((busy.code.as_str(), busy.status), ("UNAVAILABLE", Some(503)));
+    let busy = refused(
+        json!({"error": {"code": 503, "message": "The model is overloaded", "status": "UNAVAILABLE"}}),
+    );
+    assert_eq!(
+        (busy.code.as_str(), busy.status),
+        ("UNAVAILABLE", Some(503))
+    );
 }
 
 #[test]
 fn an_answer_stopped_for_safety_is_an_answer() {
     let message = message(reader, &events(&[finish("SAFETY")]));
-    assert_eq!((message.content.text().as_str(), &message.response_metadata["finish_reason"]), ("", &json!("SAFETY")));
+    assert_eq!(
+        (
+            message.content.text().as_str(),
+            &message.response_metadata["finish_reason"]
+        ),
+        ("", &json!("SAFETY"))
+    );
 }
 
 #[test]
 fn parts_that_only_the_provider_knows_are_kept_in_place() {
     let code = json!({"executableCode": {"language": "PYTHON", "code": "1"}});
-    let message = message(reader, &events(&[event(&json!([{"text": "see"}, code])), finish("STOP")]));
-    assert_eq!(message.additional_kwargs["provider_parts"]["parts"], json!([{"type": "text", "bytes": 3}, {"type": "own", "value": code}]));
+    let message = message(
+        reader,
+        &events(&[event(&json!([{"text": "see"}, code])), finish("STOP")]),
+    );
+    assert_eq!(
+        message.additional_kwargs["provider_parts"]["parts"],
+        json!([{"type": "text", "bytes": 3}, {"type": "own", "value": code}])
+    );
 }

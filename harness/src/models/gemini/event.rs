@@ -93,14 +93,22 @@ pub(super) struct Usage {
 
 impl From<Usage> for UsageMetadata {
     fn from(usage: Usage) -> Self {
-        let sum = |counts: [Option<u64>; 2]| counts.into_iter().flatten().fold(0, u64::saturating_add);
+        let sum =
+            |counts: [Option<u64>; 2]| counts.into_iter().flatten().fold(0, u64::saturating_add);
         let input = sum([usage.prompt_token_count, usage.tool_use_prompt_token_count]);
         let output = sum([usage.candidates_token_count, usage.thoughts_token_count]);
-        let part = |name: &str, count: Option<u64>| count.map(|count| (name.to_owned(), Value::from(count))).into_iter().collect();
+        let part = |name: &str, count: Option<u64>| {
+            count
+                .map(|count| (name.to_owned(), Value::from(count)))
+                .into_iter()
+                .collect()
+        };
         Self {
             input_tokens: input,
             output_tokens: output,
-            total_tokens: usage.total_token_count.unwrap_or_else(|| input.saturating_add(output)),
+            total_tokens: usage
+                .total_token_count
+                .unwrap_or_else(|| input.saturating_add(output)),
             input_token_details: part("cache_read", usage.cached_content_token_count),
             output_token_details: part("reasoning", usage.thoughts_token_count),
         }

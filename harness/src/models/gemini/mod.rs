@@ -39,20 +39,42 @@ impl GenerateContent {
     /// The wire of `entry`, and the way to its server.
     pub(in crate::models) fn of(entry: &ModelEntry) -> Result<(Self, Endpoint), String> {
         let endpoint = Endpoint::read(entry, SITE)?;
-        let maker = Arc::new(Maker::new(PROVIDER, endpoint.server(), entry.model.trim_start_matches("models/")));
-        Ok((Self { maker, thinks: entry.supports_thinking }, endpoint))
+        let maker = Arc::new(Maker::new(
+            PROVIDER,
+            endpoint.server(),
+            entry.model.trim_start_matches("models/"),
+        ));
+        Ok((
+            Self {
+                maker,
+                thinks: entry.supports_thinking,
+            },
+            endpoint,
+        ))
     }
 }
 
 impl Wire for GenerateContent {
     type Reader = Reader;
 
-    fn call(&self, request: &ModelRequest, settings: &Map<String, Value>, endpoint: &Endpoint, key: Option<&Credential>) -> Call {
-        let mut url = endpoint.url(&["models", &format!("{}:streamGenerateContent", self.maker.model())]);
+    fn call(
+        &self,
+        request: &ModelRequest,
+        settings: &Map<String, Value>,
+        endpoint: &Endpoint,
+        key: Option<&Credential>,
+    ) -> Call {
+        let mut url = endpoint.url(&[
+            "models",
+            &format!("{}:streamGenerateContent", self.maker.model()),
+        ]);
         url.query_pairs_mut().append_pair("alt", "sse");
         Call {
             url,
-            headers: key.map(|key| ("x-goog-api-key", key.text().to_owned())).into_iter().collect(),
+            headers: key
+                .map(|key| ("x-goog-api-key", key.text().to_owned()))
+                .into_iter()
+                .collect(),
             body: body(&self.maker, settings, request, self.thinks),
         }
     }

@@ -21,22 +21,40 @@ fn sent_to(model: &str, extra: Value, request: &ModelRequest) -> Value {
         extra: extra.as_object().unwrap().clone(),
         ..ModelEntry::new("e", "gemini", model)
     };
-    let (wire, endpoint) = GenerateContent::of(&ModelEntry { api_key: Some("key".into()), ..entry.clone() }).unwrap();
-    wire.call(request, &entry.settings_for(request).unwrap(), &endpoint, None).body
+    let (wire, endpoint) = GenerateContent::of(&ModelEntry {
+        api_key: Some("key".into()),
+        ..entry.clone()
+    })
+    .unwrap();
+    wire.call(
+        request,
+        &entry.settings_for(request).unwrap(),
+        &endpoint,
+        None,
+    )
+    .body
 }
 
 #[test]
 fn a_conversation_becomes_contents_with_signatures_in_place() {
-    let (a, b) = (ToolCall::new("a", "ls", Map::new()), ToolCall::new("b", "sh", Map::new()));
-    let kind = MessageKind::Ai { tool_calls: vec![a.clone(), b.clone()], invalid_tool_calls: vec![], usage_metadata: None };
+    let (a, b) = (
+        ToolCall::new("a", "ls", Map::new()),
+        ToolCall::new("b", "sh", Map::new()),
+    );
+    let kind = MessageKind::Ai {
+        tool_calls: vec![a.clone(), b.clone()],
+        invalid_tool_calls: vec![],
+        usage_metadata: None,
+    };
     let mut answer = MessageBody::new(kind, "so");
     let parts = json!([
         {"type": "text", "bytes": 2}, {"type": "call", "id": "a", "extras": {"thoughtSignature": "s"}}, {"type": "call", "id": "b"},
         {"type": "text", "bytes": 0, "extras": {"thoughtSignature": "t"}},
     ]);
-    answer
-        .additional_kwargs
-        .insert("provider_parts".to_owned(), json!({"provider": "google_genai", "server": HOST, "model": "gemini-x", "parts": parts}));
+    answer.additional_kwargs.insert(
+        "provider_parts".to_owned(),
+        json!({"provider": "google_genai", "server": HOST, "model": "gemini-x", "parts": parts}),
+    );
     let blocks = json!([{"type": "text", "text": "look"}, {"type": "image_url", "image_url": "data:image/png;base64,AA"}]);
     let content = Content::Blocks(blocks.as_array().unwrap().clone());
     let messages = vec![
@@ -72,33 +90,62 @@ fn a_conversation_becomes_contents_with_signatures_in_place() {
 #[test]
 fn calls_that_another_model_made_are_marked_for_the_third_generation() {
     let calls = ["a", "b"].map(|id| ToolCall::new(id, "fs/read", Map::new()));
-    let kind = MessageKind::Ai { tool_calls: calls.to_vec(), invalid_tool_calls: vec![], usage_metadata: None };
+    let kind = MessageKind::Ai {
+        tool_calls: calls.to_vec(),
+        invalid_tool_calls: vec![],
+        usage_metadata: None,
+    };
     let foreign = json!({"provider": "google_genai", "server": HOST, "model": "gemini-2.5-pro",
         "parts": [{"type": "call", "id": "a", "extras": {"thoughtSignature": "foreign"}}, {"type": "call", "id": "b"}]});
     let mut answer = MessageBody::new(kind, "");
-    answer.additional_kwargs.insert("provider_parts".to_owned(), foreign);
-    let asked = request(vec![Message::human("go"), answer.into(), Message::tool(&calls[0], "x", ToolStatus::Success)]);
+    answer
+        .additional_kwargs
+        .insert("provider_parts".to_owned(), foreign);
+    let asked = request(vec![
+        Message::human("go"),
+        answer.into(),
+        Message::tool(&calls[0], "x", ToolStatus::Success),
+    ]);
     for (model, first) in [
-        ("gemini-3-pro-preview", Some("skip_thought_signature_validator")),
+        (
+            "gemini-3-pro-preview",
+            Some("skip_thought_signature_validator"),
+        ),
         ("gemini-3.1-flash", Some("skip_thought_signature_validator")),
         ("gemini-2.5-pro", Some("foreign")),
         ("gemini-2.5-flash", None),
         ("gemma-3", None),
     ] {
         let contents = sent_to(model, json!({}), &asked)["contents"].clone();
-        let signature = |at: usize| contents[1]["parts"][at].get("thoughtSignature").and_then(Value::as_str);
+        let signature = |at: usize| {
+            contents[1]["parts"][at]
+                .get("thoughtSignature")
+                .and_then(Value::as_str)
+        };
         assert_eq!((signature(0), signature(1)), (first, None), "{model}");
         assert_eq!(contents[1]["parts"][0]["functionCall"]["name"], "fs_read");
-        assert_eq!(contents[2]["parts"][0]["functionResponse"]["name"], "fs_read");
+        assert_eq!(
+            contents[2]["parts"][0]["functionResponse"]["name"],
+            "fs_read"
+        );
     }
 }
 
 #[test]
 fn models_that_always_think_are_not_told_to_stop() {
     let off = json!({"thinking": {"type": "disabled"}});
-    for (model, budget) in [("gemini-2.5-flash", Some(0)), ("gemini-2.5-pro", None), ("gemini-3-flash-preview", None)] {
+    for (model, budget) in [
+        ("gemini-2.5-flash", Some(0)),
+        ("gemini-2.5-pro", None),
+        ("gemini-3-flash-preview", None),
+    ] {
         let body = sent_to(model, off.clone(), &request(vec![Message::human("hi")]));
-        assert_eq!(body.pointer("/generationConfig/thinkingConfig/thinkingBudget").and_then(Value::as_u64), budget, "{model}");
+        assert_eq!(
+            body.pointer("/generationConfig/thinkingConfig/thinkingBudget")
+                .and_then(Value::as_u64),
+            budget,
+            "{model}"
+        );
     }
 }
 
@@ -108,26 +155,57 @@ fn settings_go_where_the_api_has_them() {
     let extra = json!({"temperature": 0.5, "max_tokens": 9, "stop": "END", "safety_settings": {"HARM_X": "BLOCK_NONE"},
         "extra_body": {"cachedContent": "c"}, "google_api_key": "secret"});
     let body = sent(extra, &asked);
-    assert_eq!(body["generationConfig"], json!({"temperature": 0.5, "maxOutputTokens": 9, "stopSequences": ["END"]}));
-    assert_eq!(body["safetySettings"], json!([{"category": "HARM_X", "threshold": "BLOCK_NONE"}]));
+    assert_eq!(
+        body["generationConfig"],
+        json!({"temperature": 0.5, "maxOutputTokens": 9, "stopSequences": ["END"]})
+    );
+    assert_eq!(
+        body["safetySettings"],
+        json!([{"category": "HARM_X", "threshold": "BLOCK_NONE"}])
+    );
     assert!(body["cachedContent"] == "c" && !body.to_string().contains("secret"));
     let thinking = |extra: Value, on: bool| {
-        let request = ModelRequest { thinking: on, ..asked.clone() };
-        sent(extra, &request).pointer("/generationConfig/thinkingConfig").cloned()
+        let request = ModelRequest {
+            thinking: on,
+            ..asked.clone()
+        };
+        sent(extra, &request)
+            .pointer("/generationConfig/thinkingConfig")
+            .cloned()
     };
     assert_eq!(thinking(json!({}), false), None);
-    assert_eq!(thinking(json!({}), true), Some(json!({"includeThoughts": true})));
-    assert_eq!(thinking(json!({"thinking_budget": 5}), true), Some(json!({"includeThoughts": true, "thinkingBudget": 5})));
-    assert_eq!(thinking(json!({"thinking": {"type": "disabled"}}), false), Some(json!({"thinkingBudget": 0})));
-    assert_eq!(thinking(json!({"reasoning_effort": "low"}), true), Some(json!({"includeThoughts": true, "thinkingLevel": "low"})));
+    assert_eq!(
+        thinking(json!({}), true),
+        Some(json!({"includeThoughts": true}))
+    );
+    assert_eq!(
+        thinking(json!({"thinking_budget": 5}), true),
+        Some(json!({"includeThoughts": true, "thinkingBudget": 5}))
+    );
+    assert_eq!(
+        thinking(json!({"thinking": {"type": "disabled"}}), false),
+        Some(json!({"thinkingBudget": 0}))
+    );
+    assert_eq!(
+        thinking(json!({"reasoning_effort": "low"}), true),
+        Some(json!({"includeThoughts": true, "thinkingLevel": "low"}))
+    );
 }
 
-const STREAM: &str = "data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"Grüße 🦌\"}]}}]}\r\n\r\n";
+const STREAM: &str =
+    "data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"Grüße 🦌\"}]}}]}\r\n\r\n";
 const END: &str = "data: {\"candidates\":[{\"finishReason\":\"STOP\"}],\"usageMetadata\":{\"promptTokenCount\":1}}\r\n\r\n";
 
-async fn asked(answer: Answer) -> (String, Option<crate::models::ModelError>, Vec<(String, Value)>) {
+async fn asked(
+    answer: Answer,
+) -> (
+    String,
+    Option<crate::models::ModelError>,
+    Vec<(String, Value)>,
+) {
     let server = TestServer::start([answer]).await;
-    let keys = json!({"base_url": format!("{}/v1beta", server.address), "gemini_api_key": "key-canary"});
+    let keys =
+        json!({"base_url": format!("{}/v1beta", server.address), "gemini_api_key": "key-canary"});
     let (message, fault) = ask(&*model("gemini", keys), request(vec![Message::human("hi")])).await;
     (message.content.text(), fault, server.heard())
 }
@@ -136,7 +214,10 @@ async fn asked(answer: Answer) -> (String, Option<crate::models::ModelError>, Ve
 async fn a_stream_is_asked_for_and_read_byte_by_byte() {
     let (text, fault, heard) = asked(Answer::Bytewise(format!("{STREAM}{END}"))).await;
     assert_eq!((text.as_str(), fault), ("Grüße 🦌", None));
-    for part in ["post /v1beta/models/model-x:streamgeneratecontent?alt=sse ", "x-goog-api-key: key-canary"] {
+    for part in [
+        "post /v1beta/models/model-x:streamgeneratecontent?alt=sse ",
+        "x-goog-api-key: key-canary",
+    ] {
         assert!(heard[0].0.contains(part), "{part}: {}", heard[0].0);
     }
 }
@@ -146,11 +227,36 @@ async fn broken_answers_have_a_class() {
     let quota = |details: Value| json!({"error": {"code": 429, "message": "You exceeded your current quota", "status": "RESOURCE_EXHAUSTED", "details": details}});
     let retry = json!([{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "34s"}]);
     let table = [
-        (Answer::Broken(STREAM.to_owned()), ModelErrorKind::Transient, "Grüße 🦌", None),
-        (Answer::Stream(STREAM.to_owned()), ModelErrorKind::Transient, "Grüße 🦌", None),
-        (Answer::Stream(format!("{STREAM}data: {{nope\n\n")), ModelErrorKind::Transient, "Grüße 🦌", None),
-        (Answer::Json(429, "", quota(retry)), ModelErrorKind::Transient, "", Some(34)),
-        (Answer::Json(429, "", quota(json!([]))), ModelErrorKind::Quota, "", None),
+        (
+            Answer::Broken(STREAM.to_owned()),
+            ModelErrorKind::Transient,
+            "Grüße 🦌",
+            None,
+        ),
+        (
+            Answer::Stream(STREAM.to_owned()),
+            ModelErrorKind::Transient,
+            "Grüße 🦌",
+            None,
+        ),
+        (
+            Answer::Stream(format!("{STREAM}data: {{nope\n\n")),
+            ModelErrorKind::Transient,
+            "Grüße 🦌",
+            None,
+        ),
+        (
+            Answer::Json(429, "", quota(retry)),
+            ModelErrorKind::Transient,
+            "",
+            Some(34),
+        ),
+        (
+            Answer::Json(429, "", quota(json!([]))),
+            ModelErrorKind::Quota,
+            "",
+            None,
+        ),
         (
             Answer::Json(
                 400,
@@ -162,7 +268,11 @@ async fn broken_answers_have_a_class() {
             None,
         ),
         (
-            Answer::Json(503, "", json!({"error": {"code": 503, "message": "overloaded", "status": "UNAVAILABLE"}})),
+            Answer::Json(
+                503,
+                "",
+                json!({"error": {"code": 503, "message": "overloaded", "status": "UNAVAILABLE"}}),
+            ),
             ModelErrorKind::Transient,
             "",
             None,
@@ -171,7 +281,15 @@ async fn broken_answers_have_a_class() {
     for (answer, kind, text, wait) in table {
         let (said, fault, _) = asked(answer.clone()).await;
         let fault = fault.unwrap();
-        assert_eq!((said.as_str(), fault.kind, fault.retry_after.map(|wait| wait.as_secs())), (text, kind, wait), "{answer:?}");
+        assert_eq!(
+            (
+                said.as_str(),
+                fault.kind,
+                fault.retry_after.map(|wait| wait.as_secs())
+            ),
+            (text, kind, wait),
+            "{answer:?}"
+        );
         assert!(!fault.message.contains("canary"), "{fault}");
     }
 }

@@ -16,17 +16,36 @@ impl CallPieces {
 
     /// The id of the call at place `at`.
     pub(in crate::models) fn id(&self, at: u32) -> &str {
-        self.0.get(at as usize).map(String::as_str).unwrap_or_default()
+        self.0
+            .get(at as usize)
+            .map(String::as_str)
+            .unwrap_or_default()
     }
 
     /// Announces a call, with an id of ours where the provider gave none or one that is used already; gives its place.
-    pub(in crate::models) fn begin(&mut self, id: &str, name: &str, chunk: &mut MessageChunk) -> u32 {
+    pub(in crate::models) fn begin(
+        &mut self,
+        id: &str,
+        name: &str,
+        chunk: &mut MessageChunk,
+    ) -> u32 {
         // Readers refuse answers long before places run out.
         let at = u32::try_from(self.0.len()).unwrap_or(u32::MAX);
         let usable = !id.is_empty() && !self.0.iter().any(|known| known == id);
-        let id = if usable { id.to_owned() } else { format!("call_{}_{at}", chunk.id) };
-        chunk.tool_calls.push(ToolCall::new(id.clone(), name, Map::new()));
-        chunk.tool_call_chunks.push(piece(at, Some(name.to_owned()), Some(id.clone()), String::new()));
+        let id = if usable {
+            id.to_owned()
+        } else {
+            format!("call_{}_{at}", chunk.id)
+        };
+        chunk
+            .tool_calls
+            .push(ToolCall::new(id.clone(), name, Map::new()));
+        chunk.tool_call_chunks.push(piece(
+            at,
+            Some(name.to_owned()),
+            Some(id.clone()),
+            String::new(),
+        ));
         self.0.push(id);
         at
     }
@@ -39,7 +58,13 @@ impl CallPieces {
     }
 
     /// A call that comes in one piece.
-    pub(in crate::models) fn whole(&mut self, id: &str, name: &str, args: &Value, chunk: &mut MessageChunk) -> u32 {
+    pub(in crate::models) fn whole(
+        &mut self,
+        id: &str,
+        name: &str,
+        args: &Value,
+        chunk: &mut MessageChunk,
+    ) -> u32 {
         let at = self.begin(id, name, chunk);
         self.add(at, args.to_string(), chunk);
         at
@@ -47,5 +72,11 @@ impl CallPieces {
 }
 
 fn piece(index: u32, name: Option<String>, id: Option<String>, args: String) -> ToolCallChunk {
-    ToolCallChunk { name, args: Some(args), id, index, kind: "tool_call_chunk" }
+    ToolCallChunk {
+        name,
+        args: Some(args),
+        id,
+        index,
+        kind: "tool_call_chunk",
+    }
 }

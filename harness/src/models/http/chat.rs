@@ -20,7 +20,9 @@ use super::retry_after::retry_after;
 use super::wire::{Call, Wire};
 use crate::clock::Clock;
 use crate::messages::MessageChunk;
-use crate::models::{ChatModel, ModelEntry, ModelError, ModelErrorKind, ModelInfo, ModelRequest, ModelStream};
+use crate::models::{
+    ChatModel, ModelEntry, ModelError, ModelErrorKind, ModelInfo, ModelRequest, ModelStream,
+};
 
 /// An answer that is not streamed, or an error page, longer than this is refused or cut.
 const LONGEST_ANSWER: usize = 32 << 20;
@@ -57,7 +59,16 @@ impl<W: Wire> HttpChatModel<W> {
         http: SharedHttp,
         clock: Arc<dyn Clock>,
     ) -> Self {
-        Self { asker: Arc::new(Asker { info, entry, wire, endpoint, http, clock }) }
+        Self {
+            asker: Arc::new(Asker {
+                info,
+                entry,
+                wire,
+                endpoint,
+                http,
+                clock,
+            }),
+        }
     }
 }
 
@@ -71,7 +82,10 @@ impl<W: Wire> ChatModel for HttpChatModel<W> {
         let credentials = &self.asker.endpoint.credentials;
         for _ in 1..credentials.len() {
             let key = self.asker.key()?;
-            match (Answer::begin(&self.asker, &request, key.as_ref()).await, key) {
+            match (
+                Answer::begin(&self.asker, &request, key.as_ref()).await,
+                key,
+            ) {
                 (Err(error), Some(key)) if is_about_the_key(&error) => {
                     tracing::warn!(%error, "a key was refused, the next one is tried");
                     credentials.pass_over(&key);
@@ -79,7 +93,9 @@ impl<W: Wire> ChatModel for HttpChatModel<W> {
                 (begun, _) => return begun.map(Answer::into_stream),
             }
         }
-        self.begin_with_last(&request).await.map(Answer::into_stream)
+        self.begin_with_last(&request)
+            .await
+            .map(Answer::into_stream)
     }
 }
 
@@ -96,7 +112,10 @@ impl<W: Wire> HttpChatModel<W> {
             begun = Answer::begin(&self.asker, request, Some(&renewed)).await;
         }
         begun.map_err(|error| match credentials.way_out() {
-            Some(way_out) if is_unknown_key(&error) => ModelError { message: format!("{}: {way_out}", error.message), ..error },
+            Some(way_out) if is_unknown_key(&error) => ModelError {
+                message: format!("{}: {way_out}", error.message),
+                ..error
+            },
             _ => error,
         })
     }
@@ -108,7 +127,10 @@ fn is_unknown_key(error: &ModelError) -> bool {
 
 /// Whether another key of the same owner may be let through.
 fn is_about_the_key(error: &ModelError) -> bool {
-    matches!(error.kind, ModelErrorKind::Auth | ModelErrorKind::Quota | ModelErrorKind::Burst) || error.status == Some(429)
+    matches!(
+        error.kind,
+        ModelErrorKind::Auth | ModelErrorKind::Quota | ModelErrorKind::Burst
+    ) || error.status == Some(429)
 }
 
 /// An answer on its way. Dropping it closes the connection, which ends the provider's work.
@@ -132,11 +154,23 @@ struct Answer<W: Wire> {
 
 impl<W: Wire> Answer<W> {
     /// Asks, and waits for the first chunk.
-    async fn begin(asker: &Arc<Asker<W>>, request: &ModelRequest, key: Option<&Credential>) -> Result<Self, ModelError> {
+    async fn begin(
+        asker: &Arc<Asker<W>>,
+        request: &ModelRequest,
+        key: Option<&Credential>,
+    ) -> Result<Self, ModelError> {
         let response = asker.post(request, key).await?;
-        let kind = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default().to_ascii_lowercase();
+        let kind = response
+            .headers()
+            .get(CONTENT_TYPE)
+            .and_then(|value| value.to_str().ok())
+            .unwrap_or_default()
+            .to_ascii_lowercase();
         if kind.starts_with("text/html") {
-            return Err(asker.error(ModelErrorKind::Config, "the server answered with a web page: check `base_url`".to_owned()));
+            return Err(asker.error(
+                ModelErrorKind::Config,
+                "the server answered with a web page: check `base_url`".to_owned(),
+            ));
         }
         let mut answer = Self {
             asker: Arc::clone(asker),
@@ -151,7 +185,9 @@ impl<W: Wire> Answer<W> {
             over: false,
             fault: None,
         };
-        let Some(first) = answer.next().await.transpose()? else { return Err(asker.decode_error(DecodeError::NoChoices, key)) };
+        let Some(first) = answer.next().await.transpose()? else {
+            return Err(asker.decode_error(DecodeError::NoChoices, key));
+        };
         answer.ready.push_front(first);
         Ok(answer)
     }
@@ -194,10 +230,19 @@ impl<W: Wire> Answer<W> {
                 Err(_) => return Err(self.asker.stalled(self.streamed)),
             };
             let heard = self.decoder.events();
-            self.length = self.length.saturating_add(bytes.as_ref().map_or(0, |bytes| bytes.len()));
-            let most = if self.streamed { self.asker.endpoint.limits.streamed } else { LONGEST_ANSWER };
+            self.length = self
+                .length
+                .saturating_add(bytes.as_ref().map_or(0, |bytes| bytes.len()));
+            let most = if self.streamed {
+                self.asker.endpoint.limits.streamed
+            } else {
+                LONGEST_ANSWER
+            };
             let decoded = match (bytes, self.streamed) {
-                _ if self.length > most => Err(DecodeError::TooLong(format!("the answer is longer than {} MiB", most >> 20))),
+                _ if self.length > most => Err(DecodeError::TooLong(format!(
+                    "the answer is longer than {} MiB",
+                    most >> 20
+                ))),
                 (Some(bytes), true) => self.decoder.push(&bytes, &mut self.decoded),
                 (None, true) => {
                     self.over = true;
@@ -226,22 +271,43 @@ impl<W: Wire> Answer<W> {
     /// Until when something must come.
     fn patience(&self) -> Instant {
         let idle = self.asker.endpoint.limits.idle;
-        Instant::now() + if self.decoder.is_finished() { idle.min(AFTER_FINISH) } else { idle }
+        Instant::now()
+            + if self.decoder.is_finished() {
+                idle.min(AFTER_FINISH)
+            } else {
+                idle
+            }
     }
 }
 
 impl<W: Wire> Asker<W> {
     fn key(&self) -> Result<Option<Credential>, ModelError> {
-        self.endpoint.credentials.current().map_err(|fault| self.error(ModelErrorKind::Auth, fault))
+        self.endpoint
+            .credentials
+            .current()
+            .map_err(|fault| self.error(ModelErrorKind::Auth, fault))
     }
 
-    async fn post(&self, request: &ModelRequest, key: Option<&Credential>) -> Result<Response, ModelError> {
-        let settings = self.entry.settings_for(request).map_err(|error| self.error(ModelErrorKind::Config, error.to_string()))?;
+    async fn post(
+        &self,
+        request: &ModelRequest,
+        key: Option<&Credential>,
+    ) -> Result<Response, ModelError> {
+        let settings = self
+            .entry
+            .settings_for(request)
+            .map_err(|error| self.error(ModelErrorKind::Config, error.to_string()))?;
         let Call { url, headers, body } = self.wire.call(request, &settings, &self.endpoint, key);
-        let mut call = self.http.client().post(url).header(ACCEPT, "text/event-stream, application/json").json(&body);
+        let mut call = self
+            .http
+            .client()
+            .post(url)
+            .header(ACCEPT, "text/event-stream, application/json")
+            .json(&body);
         for (name, value) in headers {
-            let (name, value) =
-                header(name, &value).ok_or_else(|| self.error(ModelErrorKind::Auth, "its key cannot be sent".to_owned()))?;
+            let (name, value) = header(name, &value).ok_or_else(|| {
+                self.error(ModelErrorKind::Auth, "its key cannot be sent".to_owned())
+            })?;
             call = call.header(name, value);
         }
         // The entry's own headers come last, so that they can replace ours.
@@ -254,16 +320,37 @@ impl<W: Wire> Asker<W> {
             Ok(sent) => sent.map_err(|error| self.transport_error(error))?,
             Err(_) => return Err(self.silence(limit)),
         };
-        if response.status().is_success() { Ok(response) } else { Err(self.refusal(response, key).await) }
+        if response.status().is_success() {
+            Ok(response)
+        } else {
+            Err(self.refusal(response, key).await)
+        }
     }
 
     fn error(&self, kind: ModelErrorKind, message: String) -> ModelError {
-        let message = self.endpoint.redact(&message).chars().take(MESSAGE_LENGTH).collect();
-        ModelError { model: self.info.name.clone(), kind, message, status: None, retry_after: None }
+        let message = self
+            .endpoint
+            .redact(&message)
+            .chars()
+            .take(MESSAGE_LENGTH)
+            .collect();
+        ModelError {
+            model: self.info.name.clone(),
+            kind,
+            message,
+            status: None,
+            retry_after: None,
+        }
     }
 
     fn silence(&self, limit: Duration) -> ModelError {
-        self.error(ModelErrorKind::Stalled, format!("the provider was silent for {} seconds", limit.as_secs_f64()))
+        self.error(
+            ModelErrorKind::Stalled,
+            format!(
+                "the provider was silent for {} seconds",
+                limit.as_secs_f64()
+            ),
+        )
     }
 
     fn stalled(&self, streamed: bool) -> ModelError {
@@ -271,12 +358,21 @@ impl<W: Wire> Asker<W> {
         if !streamed {
             return self.silence(limit);
         }
-        self.error(ModelErrorKind::Stalled, format!("the stream brought no data for {} seconds", limit.as_secs_f64()))
+        self.error(
+            ModelErrorKind::Stalled,
+            format!(
+                "the stream brought no data for {} seconds",
+                limit.as_secs_f64()
+            ),
+        )
     }
 
     fn endless(&self) -> ModelError {
         let limit = self.endpoint.limits.whole.as_secs();
-        self.error(ModelErrorKind::Stalled, format!("the answer was not complete after {limit} seconds"))
+        self.error(
+            ModelErrorKind::Stalled,
+            format!("the answer was not complete after {limit} seconds"),
+        )
     }
 
     fn transport_error(&self, error: reqwest::Error) -> ModelError {
@@ -287,7 +383,11 @@ impl<W: Wire> Asker<W> {
             message = format!("{message}: {error}");
             cause = error.source();
         }
-        let kind = if error.is_builder() { ModelErrorKind::Config } else { ModelErrorKind::Transient };
+        let kind = if error.is_builder() {
+            ModelErrorKind::Config
+        } else {
+            ModelErrorKind::Transient
+        };
         self.error(kind, message)
     }
 
@@ -296,7 +396,11 @@ impl<W: Wire> Asker<W> {
         match error {
             DecodeError::Refused(refused) => {
                 let kind = refused.class(None, None);
-                ModelError { status: refused.status, retry_after: refused.retry_after, ..self.error(kind, message) }
+                ModelError {
+                    status: refused.status,
+                    retry_after: refused.retry_after,
+                    ..self.error(kind, message)
+                }
             }
             _ => self.error(ModelErrorKind::Transient, message),
         }
@@ -317,8 +421,16 @@ impl<W: Wire> Asker<W> {
         let refused = Refused::read_body(&body);
         let kind = refused.class(Some(status), wait);
         let message = redacted(&refused.message, key);
-        let message = if message.is_empty() { format!("HTTP status {status}") } else { message };
-        ModelError { status: Some(status), retry_after: wait.or(refused.retry_after), ..self.error(kind, message) }
+        let message = if message.is_empty() {
+            format!("HTTP status {status}")
+        } else {
+            message
+        };
+        ModelError {
+            status: Some(status),
+            retry_after: wait.or(refused.retry_after),
+            ..self.error(kind, message)
+        }
     }
 }
 

@@ -46,7 +46,10 @@ impl SharedHttp {
     }
 
     fn built(builder: reqwest::ClientBuilder) -> Result<Self, HttpUnavailable> {
-        builder.build().map(Self).map_err(|error| HttpUnavailable(error.to_string()))
+        builder
+            .build()
+            .map(Self)
+            .map_err(|error| HttpUnavailable(error.to_string()))
     }
 
     pub(in crate::models) fn client(&self) -> &reqwest::Client {
@@ -63,35 +66,54 @@ mod tests {
     use crate::models::http::test_server::{Answer, TestServer};
     use crate::models::http::wire_kit::{ask, model, request};
 
-    const HELLO: &str =
-        "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"hello\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";
+    const HELLO: &str = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"hello\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";
 
     #[tokio::test]
     async fn a_provider_is_asked_through_the_proxy_of_its_entry() {
         let proxy = TestServer::start([Answer::Stream(HELLO.to_owned())]).await;
         for key in ["proxy", "openai_proxy"] {
-            let keys = json!({"base_url": "http://provider.test/v1", "api_key": "k", key: proxy.address});
-            let (message, fault) = ask(&*model("openai", keys), request(vec![Message::human("hi")])).await;
-            assert_eq!((message.content.text(), fault), ("hello".to_owned(), None), "{key}");
+            let keys =
+                json!({"base_url": "http://provider.test/v1", "api_key": "k", key: proxy.address});
+            let (message, fault) =
+                ask(&*model("openai", keys), request(vec![Message::human("hi")])).await;
+            assert_eq!(
+                (message.content.text(), fault),
+                ("hello".to_owned(), None),
+                "{key}"
+            );
         }
         let heard = proxy.heard();
         assert!(heard.iter().all(|(head, _)| head.starts_with("post http://provider.test/v1/chat/completions ")), "{heard:?}");
-        assert!(heard.iter().all(|(_, body)| body.get("proxy").or(body.get("openai_proxy")).is_none()), "it is not sent");
+        assert!(
+            heard
+                .iter()
+                .all(|(_, body)| body.get("proxy").or(body.get("openai_proxy")).is_none()),
+            "it is not sent"
+        );
     }
 
     #[test]
     fn what_is_no_proxy_is_told_without_its_password() {
         for proxy in ["socks5://user:canary@h:1", "not one", ""] {
             let entry = crate::models::ModelEntry {
-                extra: json!({"base_url": "http://h.test", "proxy": proxy}).as_object().unwrap().clone(),
+                extra: json!({"base_url": "http://h.test", "proxy": proxy})
+                    .as_object()
+                    .unwrap()
+                    .clone(),
                 ..crate::models::ModelEntry::new("e", "openai", "m")
             };
-            let catalog = crate::models::ModelCatalog::new([entry], std::sync::Arc::new(crate::clock::SystemClock));
+            let catalog = crate::models::ModelCatalog::new(
+                [entry],
+                std::sync::Arc::new(crate::clock::SystemClock),
+            );
             match catalog.get("e") {
                 Ok(_) => assert_eq!(proxy, "", "no proxy is asked for"),
                 Err(error) => {
                     assert_eq!(error.kind, ModelErrorKind::Config);
-                    assert!(error.message.contains("`proxy`") && !error.message.contains("canary"), "{error}");
+                    assert!(
+                        error.message.contains("`proxy`") && !error.message.contains("canary"),
+                        "{error}"
+                    );
                 }
             }
         }

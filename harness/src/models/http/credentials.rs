@@ -40,7 +40,11 @@ impl Credential {
     /// `text` without the key, should a server repeat it.
     pub(in crate::models) fn redact(&self, text: &str) -> String {
         let key = self.text();
-        if key.len() < SHORTEST_SECRET { text.to_owned() } else { text.replace(key, "***") }
+        if key.len() < SHORTEST_SECRET {
+            text.to_owned()
+        } else {
+            text.replace(key, "***")
+        }
     }
 
     #[cfg(test)]
@@ -50,19 +54,51 @@ impl Credential {
 
     /// The key at `place` of an entry's own.
     fn key(secret: SecretString, place: usize) -> Self {
-        Self { secret, account: None, is_filed_key: false, place }
+        Self {
+            secret,
+            account: None,
+            is_filed_key: false,
+            place,
+        }
     }
 }
 
 impl Credentials {
     /// The keys of `entry`: its `api_key` under any of `names`, then its `api_keys`, then its `credentials_path`.
     pub(in crate::models) fn read(entry: &ModelEntry, names: &[&str]) -> Self {
-        let text = |key: &str| entry.extra.get(key)?.as_str().filter(|text| !text.trim().is_empty());
-        let written = names.iter().find_map(|name| text(name)).map(SecretString::from);
-        let several = entry.extra.get("api_keys").and_then(Value::as_array).into_iter().flatten();
-        let several = several.filter_map(Value::as_str).filter(|key| !key.trim().is_empty()).map(SecretString::from);
-        let keys = entry.api_key.clone().or(written).into_iter().chain(several).collect();
-        Self { keys, current: AtomicUsize::new(0), file: SignInFile::of(entry) }
+        let text = |key: &str| {
+            entry
+                .extra
+                .get(key)?
+                .as_str()
+                .filter(|text| !text.trim().is_empty())
+        };
+        let written = names
+            .iter()
+            .find_map(|name| text(name))
+            .map(SecretString::from);
+        let several = entry
+            .extra
+            .get("api_keys")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten();
+        let several = several
+            .filter_map(Value::as_str)
+            .filter(|key| !key.trim().is_empty())
+            .map(SecretString::from);
+        let keys = entry
+            .api_key
+            .clone()
+            .or(written)
+            .into_iter()
+            .chain(several)
+            .collect();
+        Self {
+            keys,
+            current: AtomicUsize::new(0),
+            file: SignInFile::of(entry),
+        }
     }
 
     /// Whether there is nothing to sign in with.
@@ -77,7 +113,10 @@ impl Credentials {
 
     /// All keys, to see that they can be sent.
     pub(in crate::models) fn all(&self) -> impl Iterator<Item = Credential> {
-        self.keys.iter().enumerate().map(|(place, secret)| Credential::key(secret.clone(), place))
+        self.keys
+            .iter()
+            .enumerate()
+            .map(|(place, secret)| Credential::key(secret.clone(), place))
     }
 
     /// What the next call signs in with; the error says what is wrong with the file.
@@ -92,7 +131,12 @@ impl Credentials {
     /// Leaves `refused` for the key after it, unless another call has done so already.
     pub(in crate::models) fn pass_over(&self, refused: &Credential) {
         let next = (refused.place + 1) % self.len();
-        let _moved = self.current.compare_exchange(refused.place, next, Ordering::Relaxed, Ordering::Relaxed);
+        let _moved = self.current.compare_exchange(
+            refused.place,
+            next,
+            Ordering::Relaxed,
+            Ordering::Relaxed,
+        );
     }
 
     /// What the file holds now, where that is not what was refused: its program has renewed the token in the meantime.
@@ -103,14 +147,23 @@ impl Credentials {
 
     /// What a person does when what the file holds is refused; nothing where no file is in use.
     pub(in crate::models) fn way_out(&self) -> Option<String> {
-        self.file.as_ref().filter(|_| self.keys.is_empty()).map(SignInFile::way_out)
+        self.file
+            .as_ref()
+            .filter(|_| self.keys.is_empty())
+            .map(SignInFile::way_out)
     }
 
     /// A few kilobytes of a local file.
     fn read_file(&self) -> Result<Option<Credential>, String> {
-        let Some(file) = &self.file else { return Ok(None) };
+        let Some(file) = &self.file else {
+            return Ok(None);
+        };
         let found = file.read()?;
-        Ok(Some(Credential { account: found.account, is_filed_key: found.is_key, ..Credential::key(found.secret, 0) }))
+        Ok(Some(Credential {
+            account: found.account,
+            is_filed_key: found.is_key,
+            ..Credential::key(found.secret, 0)
+        }))
     }
 }
 
@@ -121,13 +174,17 @@ mod tests {
     use super::*;
 
     fn credentials(extra: Value) -> Credentials {
-        let entry = ModelEntry { extra: extra.as_object().unwrap().clone(), ..ModelEntry::new("e", "openai", "m") };
+        let entry = ModelEntry {
+            extra: extra.as_object().unwrap().clone(),
+            ..ModelEntry::new("e", "openai", "m")
+        };
         Credentials::read(&entry, &["api_key", "openai_api_key"])
     }
 
     #[test]
     fn a_refused_key_is_left_once_for_the_next() {
-        let keys = credentials(json!({"openai_api_key": "first", "api_keys": ["second", " ", "third"]}));
+        let keys =
+            credentials(json!({"openai_api_key": "first", "api_keys": ["second", " ", "third"]}));
         let key = || keys.current().unwrap().unwrap();
         let first = key();
         assert_eq!((first.text(), keys.len()), ("first", 3));
@@ -137,7 +194,12 @@ mod tests {
         keys.pass_over(&key());
         keys.pass_over(&key());
         assert_eq!(key().text(), "first");
-        assert!(credentials(json!({"api_key": ""})).current().unwrap().is_none());
+        assert!(
+            credentials(json!({"api_key": ""}))
+                .current()
+                .unwrap()
+                .is_none()
+        );
     }
 
     #[test]
@@ -146,14 +208,27 @@ mod tests {
         let path = folder.path().join("auth.json");
         let keys = credentials(json!({"credentials_path": path.to_str().unwrap()}));
         assert!(!keys.is_empty() && keys.current().unwrap_err().contains("cannot be read"));
-        let write =
-            |token: &str| std::fs::write(&path, json!({"tokens": {"access_token": token, "account_id": "acc"}}).to_string()).unwrap();
+        let write = |token: &str| {
+            std::fs::write(
+                &path,
+                json!({"tokens": {"access_token": token, "account_id": "acc"}}).to_string(),
+            )
+            .unwrap()
+        };
         write("one");
         let first = keys.current().unwrap().unwrap();
-        assert_eq!((first.text(), first.account.as_deref()), ("one", Some("acc")));
+        assert_eq!(
+            (first.text(), first.account.as_deref()),
+            ("one", Some("acc"))
+        );
         assert!(keys.renewed(&first).is_none(), "nothing has changed");
         write("two");
-        assert_eq!(keys.renewed(&first).map(|key| key.text().to_owned()).as_deref(), Some("two"));
+        assert_eq!(
+            keys.renewed(&first)
+                .map(|key| key.text().to_owned())
+                .as_deref(),
+            Some("two")
+        );
         assert_eq!(keys.current().unwrap().unwrap().text(), "two");
         std::fs::write(&path, "{}").unwrap();
         assert!(keys.renewed(&first).is_none() && keys.current().unwrap_err().contains("sign in"));

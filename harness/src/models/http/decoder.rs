@@ -28,7 +28,10 @@ pub(in crate::models) enum DecodeError {
 
 impl From<EventTooLong> for DecodeError {
     fn from(_: EventTooLong) -> Self {
-        Self::TooLong(format!("an event of the stream is longer than {} MiB", LONGEST_EVENT >> 20))
+        Self::TooLong(format!(
+            "an event of the stream is longer than {} MiB",
+            LONGEST_EVENT >> 20
+        ))
     }
 }
 
@@ -77,7 +80,12 @@ pub(in crate::models) struct Decoder<R> {
 
 /// Hands an event to the reader, repaired where it cannot be read as it came: a character that was cut in two or a number that
 /// nobody can mean costs no answer. A reader that calls an event malformed has not changed.
-fn read<R: AnswerReader>(reader: &mut R, repair: &mut StreamRepair, payload: &[u8], out: &mut Chunks) -> Result<(), DecodeError> {
+fn read<R: AnswerReader>(
+    reader: &mut R,
+    repair: &mut StreamRepair,
+    payload: &[u8],
+    out: &mut Chunks,
+) -> Result<(), DecodeError> {
     match reader.event(payload, out) {
         Err(DecodeError::Malformed(why)) => match repair.event(payload) {
             repaired if repaired.as_bytes() == payload => Err(DecodeError::Malformed(why)),
@@ -89,13 +97,31 @@ fn read<R: AnswerReader>(reader: &mut R, repair: &mut StreamRepair, payload: &[u
 
 impl<R: AnswerReader> Decoder<R> {
     pub(in crate::models) fn new(reader: R) -> Self {
-        let cutter = if R::LINES { EventCutter::of_lines() } else { EventCutter::default() };
-        Self { cutter, reader, repair: StreamRepair::default(), events: 0 }
+        let cutter = if R::LINES {
+            EventCutter::of_lines()
+        } else {
+            EventCutter::default()
+        };
+        Self {
+            cutter,
+            reader,
+            repair: StreamRepair::default(),
+            events: 0,
+        }
     }
 
     /// Takes bytes of the stream and adds what they say to `out`.
-    pub(in crate::models) fn push(&mut self, bytes: &[u8], out: &mut Chunks) -> Result<(), DecodeError> {
-        let Self { cutter, reader, repair, events } = self;
+    pub(in crate::models) fn push(
+        &mut self,
+        bytes: &[u8],
+        out: &mut Chunks,
+    ) -> Result<(), DecodeError> {
+        let Self {
+            cutter,
+            reader,
+            repair,
+            events,
+        } = self;
         cutter.push(bytes, |data| {
             *events += 1;
             match data.trim_ascii() {
@@ -129,7 +155,11 @@ impl<R: AnswerReader> Decoder<R> {
     }
 
     /// Takes a whole answer that was not streamed.
-    pub(in crate::models) fn whole(&mut self, body: &[u8], out: &mut Chunks) -> Result<(), DecodeError> {
+    pub(in crate::models) fn whole(
+        &mut self,
+        body: &[u8],
+        out: &mut Chunks,
+    ) -> Result<(), DecodeError> {
         match self.reader.whole(body, out) {
             Err(DecodeError::Malformed(why)) => match repaired(&String::from_utf8_lossy(body)) {
                 repaired if repaired.as_bytes() == body => return Err(DecodeError::Malformed(why)),
@@ -137,7 +167,11 @@ impl<R: AnswerReader> Decoder<R> {
             },
             read => read?,
         }
-        if self.reader.is_closed() { Ok(()) } else { self.reader.close(out) }
+        if self.reader.is_closed() {
+            Ok(())
+        } else {
+            self.reader.close(out)
+        }
     }
 
     /// Whether the answer is complete; more bytes change nothing.

@@ -22,8 +22,19 @@ pub(in crate::models) struct Ending {
 
 impl Ending {
     /// The end of the message `message_id`, of `provider` and its `model`, with nothing known.
-    pub(in crate::models) fn new(message_id: impl Into<String>, provider: &'static str, model: impl Into<String>) -> Self {
-        Self { message_id: message_id.into(), provider, model: model.into(), usage: None, reason: None, closed: false }
+    pub(in crate::models) fn new(
+        message_id: impl Into<String>,
+        provider: &'static str,
+        model: impl Into<String>,
+    ) -> Self {
+        Self {
+            message_id: message_id.into(),
+            provider,
+            model: model.into(),
+            usage: None,
+            reason: None,
+            closed: false,
+        }
     }
 
     /// A chunk of this answer that says nothing yet.
@@ -52,16 +63,35 @@ impl Ending {
 
     /// Says `late` if it says something, the usage in a chunk of its own, then the closing chunk, with the reason (or
     /// `default_reason`) under `reason_key`.
-    pub(in crate::models) fn close(&mut self, late: MessageChunk, reason_key: &str, default_reason: &str, out: &mut Chunks) {
+    pub(in crate::models) fn close(
+        &mut self,
+        late: MessageChunk,
+        reason_key: &str,
+        default_reason: &str,
+        out: &mut Chunks,
+    ) {
         self.closed = true;
         out.extend(says_something(&late).then_some(late));
         if let Some(usage) = self.usage.take() {
-            out.push(MessageChunk { usage_metadata: Some(usage.believable()), ..self.chunk() });
+            out.push(MessageChunk {
+                usage_metadata: Some(usage.believable()),
+                ..self.chunk()
+            });
         }
-        let reason = self.reason.clone().unwrap_or_else(|| default_reason.to_owned());
-        let facts = [(reason_key, reason), ("model_name", self.model.clone()), ("model_provider", self.provider.to_owned())];
+        let reason = self
+            .reason
+            .clone()
+            .unwrap_or_else(|| default_reason.to_owned());
+        let facts = [
+            (reason_key, reason),
+            ("model_name", self.model.clone()),
+            ("model_provider", self.provider.to_owned()),
+        ];
         out.push(MessageChunk {
-            response_metadata: facts.into_iter().map(|(key, value)| (key.to_owned(), Value::String(value))).collect::<Map<_, _>>(),
+            response_metadata: facts
+                .into_iter()
+                .map(|(key, value)| (key.to_owned(), Value::String(value)))
+                .collect::<Map<_, _>>(),
             chunk_position: Some("last"),
             ..self.chunk()
         });
@@ -76,7 +106,9 @@ pub(in crate::models) fn add_reasoning(chunk: &mut MessageChunk, piece: String) 
     match chunk.additional_kwargs.get_mut(kwargs::REASONING_CONTENT) {
         Some(Value::String(reasoning)) => reasoning.push_str(&piece),
         _ => {
-            chunk.additional_kwargs.insert(kwargs::REASONING_CONTENT.to_owned(), Value::String(piece));
+            chunk
+                .additional_kwargs
+                .insert(kwargs::REASONING_CONTENT.to_owned(), Value::String(piece));
         }
     }
 }
@@ -84,11 +116,14 @@ pub(in crate::models) fn add_reasoning(chunk: &mut MessageChunk, piece: String) 
 /// Adds what only the provider understands of the answer, if there is any.
 pub(in crate::models) fn keep_parts(late: &mut MessageChunk, parts: &mut Parts, maker: &Maker) {
     if let Some(kept) = std::mem::take(parts).into_kwarg(maker) {
-        late.additional_kwargs.insert(PROVIDER_PARTS_KWARG.to_owned(), kept);
+        late.additional_kwargs
+            .insert(PROVIDER_PARTS_KWARG.to_owned(), kept);
     }
 }
 
 /// Whether anybody would miss the chunk.
 pub(in crate::models) fn says_something(chunk: &MessageChunk) -> bool {
-    !chunk.content.is_empty() || !chunk.additional_kwargs.is_empty() || !chunk.tool_call_chunks.is_empty()
+    !chunk.content.is_empty()
+        || !chunk.additional_kwargs.is_empty()
+        || !chunk.tool_call_chunks.is_empty()
 }

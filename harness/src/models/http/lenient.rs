@@ -6,12 +6,16 @@ use serde_json::Value;
 use crate::messages::UsageMetadata;
 
 /// The field, or nothing where it is something else than it should be.
-pub(in crate::models) fn lenient<'de, T: DeserializeOwned, D: Deserializer<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
+pub(in crate::models) fn lenient<'de, T: DeserializeOwned, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<T>, D::Error> {
     Ok(serde_json::from_value(Value::deserialize(deserializer)?).ok())
 }
 
 /// A number of tokens, or nothing where it is none.
-pub(in crate::models) fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+pub(in crate::models) fn count<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<u64>, D::Error> {
     Ok(count_of(&Value::deserialize(deserializer)?))
 }
 

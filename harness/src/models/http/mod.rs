@@ -29,7 +29,10 @@ pub(in crate::models) mod wire_kit;
 pub(in crate::models) use call_pieces::CallPieces;
 pub(in crate::models) use chat::HttpChatModel;
 pub use client::{HttpUnavailable, SharedHttp};
-pub(in crate::models) use content::{Block, Image, blocks, push_turn, short_id, system_text, tool_name, user_first, wire_id, wire_name};
+pub(in crate::models) use content::{
+    Block, Image, blocks, push_turn, short_id, system_text, tool_name, user_first, wire_id,
+    wire_name,
+};
 pub(in crate::models) use credentials::Credential;
 #[cfg(any(test, feature = "testkit"))]
 pub(in crate::models) use decoder::Decoder;

@@ -21,8 +21,16 @@ pub(in crate::models) struct Maker {
 
 impl Maker {
     /// The `model` of `provider` at `server`.
-    pub(in crate::models) fn new(provider: &'static str, server: impl Into<String>, model: impl Into<String>) -> Self {
-        Self { provider, server: server.into(), model: model.into() }
+    pub(in crate::models) fn new(
+        provider: &'static str,
+        server: impl Into<String>,
+        model: impl Into<String>,
+    ) -> Self {
+        Self {
+            provider,
+            server: server.into(),
+            model: model.into(),
+        }
     }
 
     /// Its name, as it is asked for.
@@ -36,7 +44,11 @@ impl Maker {
     }
 
     fn facts(&self) -> [(&'static str, &str); 3] {
-        [("provider", self.provider), ("server", &self.server), ("model", &self.model)]
+        [
+            ("provider", self.provider),
+            ("server", &self.server),
+            ("model", &self.model),
+        ]
     }
 }
 
@@ -76,7 +88,10 @@ impl Parts {
         match self.0.last_mut() {
             Some(Part::Text { bytes, extras }) if extras.is_empty() => *bytes += piece.len(),
             _ if piece.is_empty() => {}
-            _ => self.0.push(Part::Text { bytes: piece.len(), extras: Map::new() }),
+            _ => self.0.push(Part::Text {
+                bytes: piece.len(),
+                extras: Map::new(),
+            }),
         }
     }
 
@@ -85,7 +100,10 @@ impl Parts {
         if extras.is_empty() {
             return self.text(piece);
         }
-        self.0.push(Part::Text { bytes: piece.len(), extras });
+        self.0.push(Part::Text {
+            bytes: piece.len(),
+            extras,
+        });
     }
 
     /// A thought has ended that was so long, and is wanted back.
@@ -95,7 +113,10 @@ impl Parts {
 
     /// A call was made.
     pub(in crate::models) fn call(&mut self, id: &str, extras: Map<String, Value>) {
-        self.0.push(Part::Call { id: id.to_owned(), extras });
+        self.0.push(Part::Call {
+            id: id.to_owned(),
+            extras,
+        });
     }
 
     /// Something of the provider's own was said.
@@ -110,7 +131,10 @@ impl Parts {
             Part::Thought { .. } | Part::Own { .. } => false,
         };
         (!self.0.iter().all(plain)).then(|| {
-            let facts = maker.facts().into_iter().map(|(key, fact)| (key.to_owned(), json!(fact)));
+            let facts = maker
+                .facts()
+                .into_iter()
+                .map(|(key, fact)| (key.to_owned(), json!(fact)));
             facts.chain([("parts".to_owned(), json!(self.0))]).collect()
         })
     }
@@ -133,15 +157,45 @@ pub(in crate::models) enum Said<'a> {
 
 /// The parts of an earlier answer in their order. `text` is the message's text. What others than `maker` said of their
 /// own is left out; calls and text that a middleware took out or put in are where one expects them.
-pub(in crate::models) fn said<'a>(message: &'a Message, text: &'a str, maker: Option<&Maker>) -> Vec<Said<'a>> {
-    let MessageKind::Ai { tool_calls, invalid_tool_calls, .. } = &message.kind else { return vec![] };
+pub(in crate::models) fn said<'a>(
+    message: &'a Message,
+    text: &'a str,
+    maker: Option<&Maker>,
+) -> Vec<Said<'a>> {
+    let MessageKind::Ai {
+        tool_calls,
+        invalid_tool_calls,
+        ..
+    } = &message.kind
+    else {
+        return vec![];
+    };
     let kept = message.additional_kwargs.get(PROVIDER_PARTS_KWARG);
-    let parts = maker.zip(kept).and_then(|(maker, kept)| parts_of(kept, maker)).unwrap_or_default();
-    let reasoning = message.additional_kwargs.get(kwargs::REASONING_CONTENT).and_then(Value::as_str).unwrap_or_default();
+    let parts = maker
+        .zip(kept)
+        .and_then(|(maker, kept)| parts_of(kept, maker))
+        .unwrap_or_default();
+    let reasoning = message
+        .additional_kwargs
+        .get(kwargs::REASONING_CONTENT)
+        .and_then(Value::as_str)
+        .unwrap_or_default();
     let length = |of: fn(&Part) -> usize| parts.iter().map(of).fold(0, usize::saturating_add);
-    let unchanged = length(|part| if let Part::Text { bytes, .. } = part { *bytes } else { 0 }) == text.len();
+    let unchanged = length(|part| {
+        if let Part::Text { bytes, .. } = part {
+            *bytes
+        } else {
+            0
+        }
+    }) == text.len();
     // A signature holds for the whole thought alone.
-    let kept_thoughts = length(|part| if let Part::Thought { bytes, .. } = part { *bytes } else { 0 }) == reasoning.len();
+    let kept_thoughts = length(|part| {
+        if let Part::Thought { bytes, .. } = part {
+            *bytes
+        } else {
+            0
+        }
+    }) == reasoning.len();
     let (mut rest, mut thoughts, mut open) = (text, reasoning, vec![true; tool_calls.len()]);
     let mut said = Vec::with_capacity(parts.len() + tool_calls.len() + 1);
     for part in parts {
@@ -153,13 +207,15 @@ pub(in crate::models) fn said<'a>(message: &'a Message, text: &'a str, maker: Op
                     said.push(Said::Thought(here, extras));
                 }
             }
-            Part::Text { bytes, extras } => match rest.split_at_checked(bytes).filter(|_| unchanged) {
-                Some((here, after)) => {
-                    rest = after;
-                    said.push(Said::Text(here, extras));
+            Part::Text { bytes, extras } => {
+                match rest.split_at_checked(bytes).filter(|_| unchanged) {
+                    Some((here, after)) => {
+                        rest = after;
+                        said.push(Said::Text(here, extras));
+                    }
+                    None => flush(&mut rest, &mut said),
                 }
-                None => flush(&mut rest, &mut said),
-            },
+            }
             Part::Call { id, extras } => {
                 if !unchanged {
                     flush(&mut rest, &mut said);
@@ -172,7 +228,13 @@ pub(in crate::models) fn said<'a>(message: &'a Message, text: &'a str, maker: Op
         }
     }
     flush(&mut rest, &mut said);
-    said.extend(tool_calls.iter().zip(open).filter(|(_, open)| *open).map(|(call, _)| Said::Call(call, Map::new())));
+    said.extend(
+        tool_calls
+            .iter()
+            .zip(open)
+            .filter(|(_, open)| *open)
+            .map(|(call, _)| Said::Call(call, Map::new())),
+    );
     said.extend(invalid_tool_calls.iter().map(Said::Invalid));
     said
 }
@@ -184,8 +246,15 @@ fn flush<'a>(rest: &mut &'a str, said: &mut Vec<Said<'a>>) {
 }
 
 fn parts_of(kept: &Value, maker: &Maker) -> Option<Vec<Part>> {
-    let same = maker.facts().into_iter().all(|(key, fact)| kept.get(key).is_some_and(|kept| kept == fact));
-    if same { serde_json::from_value(kept.get("parts")?.clone()).ok() } else { None }
+    let same = maker
+        .facts()
+        .into_iter()
+        .all(|(key, fact)| kept.get(key).is_some_and(|kept| kept == fact));
+    if same {
+        serde_json::from_value(kept.get("parts")?.clone()).ok()
+    } else {
+        None
+    }
 }
 
 #[cfg(test)]

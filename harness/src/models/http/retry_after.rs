@@ -5,7 +5,10 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 
 /// `retry-after-ms` first, then `retry-after` in seconds or as an HTTP date. Past dates mean now; nonsense means nothing.
-pub(in crate::models) fn retry_after<'a>(header: impl Fn(&str) -> Option<&'a str>, now: DateTime<Utc>) -> Option<Duration> {
+pub(in crate::models) fn retry_after<'a>(
+    header: impl Fn(&str) -> Option<&'a str>,
+    now: DateTime<Utc>,
+) -> Option<Duration> {
     if let Some(millis) = header("retry-after-ms").and_then(number) {
         return Duration::try_from_secs_f64(millis / 1000.0).ok();
     }
@@ -20,7 +23,10 @@ pub(in crate::models) fn retry_after<'a>(header: impl Fn(&str) -> Option<&'a str
 }
 
 fn number(text: &str) -> Option<f64> {
-    text.trim().parse::<f64>().ok().filter(|number| number.is_finite() && *number >= 0.0)
+    text.trim()
+        .parse::<f64>()
+        .ok()
+        .filter(|number| number.is_finite() && *number >= 0.0)
 }
 
 #[cfg(test)]
@@ -29,7 +35,9 @@ mod tests {
 
     #[test]
     fn seconds_milliseconds_and_dates_are_understood() {
-        let now = DateTime::parse_from_rfc3339("2026-11-21T12:00:00Z").unwrap().to_utc();
+        let now = DateTime::parse_from_rfc3339("2026-11-21T12:00:00Z")
+            .unwrap()
+            .to_utc();
         let read = |name: &'static str, value: &'static str| {
             retry_after(|asked| (asked == name).then_some(value), now).map(|wait| wait.as_millis())
         };

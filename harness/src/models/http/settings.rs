@@ -86,9 +86,18 @@ pub(in crate::models) struct Settings {
 impl Settings {
     /// The effective settings of a call.
     pub(in crate::models) fn of(settings: &Map<String, Value>) -> Self {
-        let own = settings.iter().filter(|(key, value)| !NOT_SENT.contains(&key.as_str()) && !value.is_null());
-        let raw = ["model_kwargs", "extra_body"].into_iter().filter_map(|key| settings.get(key)?.as_object().cloned());
-        Self { sent: own.map(|(key, value)| (key.clone(), value.clone())).collect(), raw: raw.collect() }
+        let own = settings
+            .iter()
+            .filter(|(key, value)| !NOT_SENT.contains(&key.as_str()) && !value.is_null());
+        let raw = ["model_kwargs", "extra_body"]
+            .into_iter()
+            .filter_map(|key| settings.get(key)?.as_object().cloned());
+        Self {
+            sent: own
+                .map(|(key, value)| (key.clone(), value.clone()))
+                .collect(),
+            raw: raw.collect(),
+        }
     }
 
     /// Takes all of `keys` out; the first that is there counts.

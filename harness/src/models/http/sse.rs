@@ -25,11 +25,18 @@ pub(crate) struct EventCutter {
 impl EventCutter {
     /// A cutter of a stream in which each line is a payload.
     pub(in crate::models) fn of_lines() -> Self {
-        Self { bare_lines: true, ..Self::default() }
+        Self {
+            bare_lines: true,
+            ..Self::default()
+        }
     }
 
     /// Takes bytes in and hands every finished payload to `sink`, which may stop it by an error.
-    pub(crate) fn push<E: From<EventTooLong>>(&mut self, mut bytes: &[u8], mut sink: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
+    pub(crate) fn push<E: From<EventTooLong>>(
+        &mut self,
+        mut bytes: &[u8],
+        mut sink: impl FnMut(&[u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
         while let Some(&first) = bytes.first() {
             if std::mem::take(&mut self.after_carriage_return) && first == b'\n' {
                 bytes = &bytes[1..];
@@ -50,7 +57,8 @@ impl EventCutter {
     /// What stands in an event that the end of the stream left open.
     pub(in crate::models) fn rest(&mut self) -> Option<Vec<u8>> {
         if self.bare_lines {
-            return Some(std::mem::take(&mut self.line)).filter(|line| !line.is_empty() && !line.starts_with(b":"));
+            return Some(std::mem::take(&mut self.line))
+                .filter(|line| !line.is_empty() && !line.starts_with(b":"));
         }
         let mut rest = None;
         let line: Result<(), EventTooLong> = self.end_line(&mut |_: &[u8]| Ok(()));
@@ -74,12 +82,20 @@ impl EventCutter {
             line = line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line);
         }
         if self.bare_lines {
-            let outcome = if line.is_empty() || line.starts_with(b":") { Ok(()) } else { sink(line) };
+            let outcome = if line.is_empty() || line.starts_with(b":") {
+                Ok(())
+            } else {
+                sink(line)
+            };
             self.line.clear();
             return outcome;
         }
         if line.is_empty() {
-            let outcome = if std::mem::take(&mut self.has_data) { sink(&self.data) } else { Ok(()) };
+            let outcome = if std::mem::take(&mut self.has_data) {
+                sink(&self.data)
+            } else {
+                Ok(())
+            };
             self.data.clear();
             self.line.clear();
             return outcome;
@@ -88,7 +104,8 @@ impl EventCutter {
             if self.has_data {
                 self.data.push(b'\n');
             }
-            self.data.extend_from_slice(value.strip_prefix(b" ").unwrap_or(value));
+            self.data
+                .extend_from_slice(value.strip_prefix(b" ").unwrap_or(value));
             self.has_data = true;
         }
         self.line.clear();
@@ -112,7 +129,11 @@ mod tests {
             });
             kept.unwrap();
         }
-        events.extend(cutter.rest().map(|rest| format!("rest {}", String::from_utf8_lossy(&rest))));
+        events.extend(
+            cutter
+                .rest()
+                .map(|rest| format!("rest {}", String::from_utf8_lossy(&rest))),
+        );
         events
     }
 
@@ -134,15 +155,25 @@ mod tests {
             });
             kept.unwrap();
         }
-        assert_eq!((lines, cutter.rest()), (vec!["{1}".to_owned(), "{2}".to_owned()], Some(b"data: x".to_vec())));
+        assert_eq!(
+            (lines, cutter.rest()),
+            (
+                vec!["{1}".to_owned(), "{2}".to_owned()],
+                Some(b"data: x".to_vec())
+            )
+        );
     }
 
     #[test]
     fn an_endless_line_is_refused() {
         let mut cutter = EventCutter::default();
         let block = vec![b'x'; 1 << 20];
-        let outcomes: Vec<Result<(), EventTooLong>> = (0..9).map(|_| cutter.push(&block, |_| Ok(()))).collect();
-        assert_eq!(outcomes.iter().filter(|outcome| outcome.is_err()).count(), 1);
+        let outcomes: Vec<Result<(), EventTooLong>> =
+            (0..9).map(|_| cutter.push(&block, |_| Ok(()))).collect();
+        assert_eq!(
+            outcomes.iter().filter(|outcome| outcome.is_err()).count(),
+            1
+        );
     }
 
     proptest! {

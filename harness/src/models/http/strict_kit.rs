@@ -25,13 +25,32 @@ pub(crate) struct StrictServer {
 
 /// A server for each wire and dialect.
 pub(crate) fn strict_servers() -> Vec<StrictServer> {
-    let chat = |name, dialect: Dialect| server(name, move |entry: &ModelEntry| ChatCompletions::of(entry, dialect), chat_rules);
-    let site = Site { base_url: Some("https://h.test/v1"), open: true, key_names: &["api_key"], key_variable: "NONE" };
+    let chat = |name, dialect: Dialect| {
+        server(
+            name,
+            move |entry: &ModelEntry| ChatCompletions::of(entry, dialect),
+            chat_rules,
+        )
+    };
+    let site = Site {
+        base_url: Some("https://h.test/v1"),
+        open: true,
+        key_names: &["api_key"],
+        key_variable: "NONE",
+    };
     vec![
         chat("openai", Dialect::OPENAI),
-        server("anthropic", |entry| Messages::of(entry, true), anthropic_rules),
+        server(
+            "anthropic",
+            |entry| Messages::of(entry, true),
+            anthropic_rules,
+        ),
         server("gemini", GenerateContent::of, gemini_rules),
-        server("responses", move |entry| Responses::of(entry, site), responses_rules),
+        server(
+            "responses",
+            move |entry| Responses::of(entry, site),
+            responses_rules,
+        ),
         server("ollama", Chat::of, ollama_rules),
         chat("deepseek", Dialect::DEEPSEEK),
         chat("kimi", Dialect::KIMI),
@@ -46,29 +65,44 @@ fn server<W: Wire>(
     rules: fn(&Value) -> Refusal,
 ) -> StrictServer {
     let extra = Map::from_iter([("base_url".to_owned(), "https://h.test/v1".into())]);
-    let entry = ModelEntry { api_key: Some("key".into()), extra, ..ModelEntry::new("e", name, "model-x") };
+    let entry = ModelEntry {
+        api_key: Some("key".into()),
+        extra,
+        ..ModelEntry::new("e", name, "model-x")
+    };
     let (wire, endpoint) = wire(&entry).expect("a wire");
     let sends = move |request: &ModelRequest| {
         let settings: Map<String, Value> = entry.settings_for(request).expect("settings");
         wire.call(request, &settings, &endpoint, None).body
     };
-    StrictServer { name, sends: Box::new(sends), rules }
+    StrictServer {
+        name,
+        sends: Box::new(sends),
+        rules,
+    }
 }
 
 impl StrictServer {
     /// What the server says against the request, with the request; nothing when it takes it.
     pub(crate) fn refusal(&self, request: &ModelRequest) -> Option<String> {
         let body = (self.sends)(request);
-        (self.rules)(&body).err().map(|why| format!("{}: {why}\n{body:#}", self.name))
+        (self.rules)(&body)
+            .err()
+            .map(|why| format!("{}: {why}\n{body:#}", self.name))
     }
 }
 
 fn list<'a>(body: &'a Value, key: &str) -> Result<&'a Vec<Value>, String> {
-    body[key].as_array().ok_or_else(|| format!("{key} is no list"))
+    body[key]
+        .as_array()
+        .ok_or_else(|| format!("{key} is no list"))
 }
 
 fn text<'a>(value: &'a Value, key: &str) -> Result<&'a str, String> {
-    value[key].as_str().filter(|text| !text.is_empty()).ok_or_else(|| format!("{key} is no text: {value}"))
+    value[key]
+        .as_str()
+        .filter(|text| !text.is_empty())
+        .ok_or_else(|| format!("{key} is no text: {value}"))
 }
 
 fn demand(holds: bool, why: impl FnOnce() -> String) -> Refusal {
@@ -78,12 +112,18 @@ fn demand(holds: bool, why: impl FnOnce() -> String) -> Refusal {
 /// A name that functions may have.
 fn function_name(name: &str) -> Refusal {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-".contains(&byte);
-    demand(name.len() <= 64 && !name.is_empty() && name.bytes().all(plain), || format!("no function is called {name:?}"))
+    demand(
+        name.len() <= 64 && !name.is_empty() && name.bytes().all(plain),
+        || format!("no function is called {name:?}"),
+    )
 }
 
 /// Arguments as text, which must be an object.
 fn arguments(text: &str) -> Refusal {
-    demand(serde_json::from_str::<Map<String, Value>>(text).is_ok(), || format!("arguments are no object: {text}"))
+    demand(
+        serde_json::from_str::<Map<String, Value>>(text).is_ok(),
+        || format!("arguments are no object: {text}"),
+    )
 }
 
 /// Results follow their calls at once, each call has one, and no result has none.
@@ -93,16 +133,29 @@ fn chat_rules(body: &Value) -> Refusal {
         let role = text(message, "role")?;
         if role == "tool" {
             let id = text(message, "tool_call_id")?;
-            let place = open.iter().position(|waiting| *waiting == id).ok_or_else(|| format!("result {id} at {at} has no call"))?;
+            let place = open
+                .iter()
+                .position(|waiting| *waiting == id)
+                .ok_or_else(|| format!("result {id} at {at} has no call"))?;
             open.remove(place);
-            demand(!message["content"].is_null(), || format!("result {id} has no content"))?;
+            demand(!message["content"].is_null(), || {
+                format!("result {id} has no content")
+            })?;
             continue;
         }
-        demand(open.is_empty(), || format!("before {at} there is no result of {open:?}"))?;
+        demand(open.is_empty(), || {
+            format!("before {at} there is no result of {open:?}")
+        })?;
         let calls = message["tool_calls"].as_array();
-        demand(role != "system" || at == 0, || format!("a system message at {at}"))?;
-        demand(calls.is_none_or(|calls| !calls.is_empty()), || format!("an empty list of calls at {at}"))?;
-        demand(calls.is_some() || !message["content"].is_null(), || format!("nothing said at {at}"))?;
+        demand(role != "system" || at == 0, || {
+            format!("a system message at {at}")
+        })?;
+        demand(calls.is_none_or(|calls| !calls.is_empty()), || {
+            format!("an empty list of calls at {at}")
+        })?;
+        demand(calls.is_some() || !message["content"].is_null(), || {
+            format!("nothing said at {at}")
+        })?;
         for call in calls.into_iter().flatten() {
             let id = text(call, "id")?;
             demand(!open.contains(&id), || format!("two calls {id} at {at}"))?;
@@ -111,7 +164,9 @@ fn chat_rules(body: &Value) -> Refusal {
             arguments(text(&call["function"], "arguments")?)?;
         }
     }
-    demand(open.is_empty(), || format!("there is no result of {open:?}"))
+    demand(open.is_empty(), || {
+        format!("there is no result of {open:?}")
+    })
 }
 
 /// Turns alternate and begin with the user's; all results of a turn's calls stand first in the next.
@@ -119,34 +174,51 @@ fn anthropic_rules(body: &Value) -> Refusal {
     let (mut called, mut ids): (Vec<&str>, HashSet<&str>) = (Vec::new(), HashSet::new());
     for (at, turn) in list(body, "messages")?.iter().enumerate() {
         let role = text(turn, "role")?;
-        demand(role == if at % 2 == 0 { "user" } else { "assistant" }, || format!("turn {at} is the {role}'s"))?;
+        demand(
+            role == if at % 2 == 0 { "user" } else { "assistant" },
+            || format!("turn {at} is the {role}'s"),
+        )?;
         let blocks = list(turn, "content")?;
         demand(!blocks.is_empty(), || format!("turn {at} is empty"))?;
-        let results: Vec<&str> =
-            blocks.iter().take_while(|block| block["type"] == "tool_result").filter_map(|block| block["tool_use_id"].as_str()).collect();
+        let results: Vec<&str> = blocks
+            .iter()
+            .take_while(|block| block["type"] == "tool_result")
+            .filter_map(|block| block["tool_use_id"].as_str())
+            .collect();
         let mut missing = called.clone();
         for result in &results {
-            let place = missing.iter().position(|id| id == result).ok_or_else(|| format!("result {result} at {at} has no call"))?;
+            let place = missing
+                .iter()
+                .position(|id| id == result)
+                .ok_or_else(|| format!("result {result} at {at} has no call"))?;
             missing.remove(place);
         }
-        demand(missing.is_empty(), || format!("turn {at} has no result of {missing:?}"))?;
+        demand(missing.is_empty(), || {
+            format!("turn {at} has no result of {missing:?}")
+        })?;
         called.clear();
         for block in blocks.iter().skip(results.len()) {
             match text(block, "type")? {
-                "text" => demand(!text(block, "text")?.trim().is_empty(), || format!("blank text at {at}"))?,
+                "text" => demand(!text(block, "text")?.trim().is_empty(), || {
+                    format!("blank text at {at}")
+                })?,
                 "tool_use" => {
                     let id = text(block, "id")?;
                     demand(ids.insert(id), || format!("the call {id} is there twice"))?;
                     called.push(id);
                     function_name(text(block, "name")?)?;
-                    demand(block["input"].is_object(), || format!("the input of {id} is no object"))?;
+                    demand(block["input"].is_object(), || {
+                        format!("the input of {id} is no object")
+                    })?;
                 }
                 "tool_result" => return Err(format!("a result behind other blocks at {at}")),
                 _ => {}
             }
         }
     }
-    demand(called.is_empty(), || format!("there is no result of {called:?}"))
+    demand(called.is_empty(), || {
+        format!("there is no result of {called:?}")
+    })
 }
 
 /// Turns alternate and begin with the user's; as many responses follow a turn as it has calls, by name and in order.
@@ -154,12 +226,21 @@ fn gemini_rules(body: &Value) -> Refusal {
     let mut called: Vec<&str> = Vec::new();
     for (at, turn) in list(body, "contents")?.iter().enumerate() {
         let role = text(turn, "role")?;
-        demand(role == if at % 2 == 0 { "user" } else { "model" }, || format!("turn {at} is the {role}'s"))?;
+        demand(role == if at % 2 == 0 { "user" } else { "model" }, || {
+            format!("turn {at} is the {role}'s")
+        })?;
         let parts = list(turn, "parts")?;
         demand(!parts.is_empty(), || format!("turn {at} is empty"))?;
-        let names = |key: &str| parts.iter().filter_map(|part| part.get(key)?["name"].as_str()).collect::<Vec<_>>();
+        let names = |key: &str| {
+            parts
+                .iter()
+                .filter_map(|part| part.get(key)?["name"].as_str())
+                .collect::<Vec<_>>()
+        };
         let answered = names("functionResponse");
-        demand(answered == called, || format!("turn {at} answers {answered:?}, called were {called:?}"))?;
+        demand(answered == called, || {
+            format!("turn {at} answers {answered:?}, called were {called:?}")
+        })?;
         called = names("functionCall");
         called.iter().try_for_each(|name| function_name(name))?;
     }
@@ -180,13 +261,20 @@ fn responses_rules(body: &Value) -> Refusal {
             }
             "function_call_output" => {
                 let id = text(item, "call_id")?;
-                let place = open.iter().position(|waiting| *waiting == id).ok_or_else(|| format!("output {id} has no call"))?;
+                let place = open
+                    .iter()
+                    .position(|waiting| *waiting == id)
+                    .ok_or_else(|| format!("output {id} has no call"))?;
                 open.remove(place);
             }
-            _ => demand(open.is_empty(), || format!("there is no output of {open:?}"))?,
+            _ => demand(open.is_empty(), || {
+                format!("there is no output of {open:?}")
+            })?,
         }
     }
-    demand(open.is_empty(), || format!("there is no output of {open:?}"))
+    demand(open.is_empty(), || {
+        format!("there is no output of {open:?}")
+    })
 }
 
 /// As many results follow an answer as it has calls.
@@ -198,11 +286,18 @@ fn ollama_rules(body: &Value) -> Refusal {
             open -= 1;
             continue;
         }
-        demand(open == 0, || format!("before {at} there are {open} results missing"))?;
-        let calls = message["tool_calls"].as_array().map(Vec::as_slice).unwrap_or_default();
+        demand(open == 0, || {
+            format!("before {at} there are {open} results missing")
+        })?;
+        let calls = message["tool_calls"]
+            .as_array()
+            .map(Vec::as_slice)
+            .unwrap_or_default();
         for call in calls {
             text(&call["function"], "name")?;
-            demand(call["function"]["arguments"].is_object(), || format!("arguments at {at} are no object"))?;
+            demand(call["function"]["arguments"].is_object(), || {
+                format!("arguments at {at} are no object")
+            })?;
         }
         open = calls.len();
     }
@@ -221,13 +316,28 @@ mod tests {
         let result = json!({"role": "tool", "tool_call_id": "a", "content": ""});
         let chat = |messages: &[&Value]| chat_rules(&json!({ "messages": messages })).is_ok();
         assert!(chat(&[&call, &result]));
-        assert!(!chat(&[&call]) && !chat(&[&result]) && !chat(&[&call, &call, &result, &result]) && !chat(&[&call, &result, &result]));
+        assert!(
+            !chat(&[&call])
+                && !chat(&[&result])
+                && !chat(&[&call, &call, &result, &result])
+                && !chat(&[&call, &result, &result])
+        );
         let turn = |role: &str, block: Value| json!({"role": role, "content": [block]});
-        let (asks, calls) =
-            (turn("user", json!({"type": "text", "text": "q"})), json!({"type": "tool_use", "id": "a", "name": "f", "input": {}}));
-        let (calls, answers) = (turn("assistant", calls), turn("user", json!({"type": "tool_result", "tool_use_id": "a"})));
+        let (asks, calls) = (
+            turn("user", json!({"type": "text", "text": "q"})),
+            json!({"type": "tool_use", "id": "a", "name": "f", "input": {}}),
+        );
+        let (calls, answers) = (
+            turn("assistant", calls),
+            turn("user", json!({"type": "tool_result", "tool_use_id": "a"})),
+        );
         let anthropic = |turns: &[&Value]| anthropic_rules(&json!({ "messages": turns })).is_ok();
         assert!(anthropic(&[&asks, &calls, &answers]));
-        assert!(!anthropic(&[&asks, &calls]) && !anthropic(&[&answers]) && !anthropic(&[&asks, &calls, &asks]) && !anthropic(&[&calls]));
+        assert!(
+            !anthropic(&[&asks, &calls])
+                && !anthropic(&[&answers])
+                && !anthropic(&[&asks, &calls, &asks])
+                && !anthropic(&[&calls])
+        );
     }
 }

@@ -48,7 +48,8 @@ pub(crate) enum Answer {
 
 impl Answer {
     fn bytes(&self) -> Vec<u8> {
-        const HEAD: &str = "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-type: text/event-stream\r\n";
+        const HEAD: &str =
+            "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-type: text/event-stream\r\n";
         match self {
             Self::Bytewise(text) => {
                 let mut bytes = format!("{HEAD}transfer-encoding: chunked\r\n\r\n").into_bytes();
@@ -58,15 +59,21 @@ impl Answer {
                 bytes.extend_from_slice(b"0\r\n\r\n");
                 bytes
             }
-            Self::Stream(text) => format!("{HEAD}content-length: {}\r\n\r\n{text}", text.len()).into_bytes(),
+            Self::Stream(text) => {
+                format!("{HEAD}content-length: {}\r\n\r\n{text}", text.len()).into_bytes()
+            }
             Self::Lines(text) => {
                 let head = "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-type: application/x-ndjson\r\n";
                 format!("{head}content-length: {}\r\n\r\n{text}", text.len()).into_bytes()
             }
-            Self::Broken(text) => format!("{HEAD}content-length: {}\r\n\r\n{text}", text.len() + 9).into_bytes(),
+            Self::Broken(text) => {
+                format!("{HEAD}content-length: {}\r\n\r\n{text}", text.len() + 9).into_bytes()
+            }
             Self::Json(status, headers, body) => {
                 let body = body.to_string();
-                let head = format!("HTTP/1.1 {status} X\r\nconnection: close\r\ncontent-type: application/json\r\n{headers}");
+                let head = format!(
+                    "HTTP/1.1 {status} X\r\nconnection: close\r\ncontent-type: application/json\r\n{headers}"
+                );
                 format!("{head}content-length: {}\r\n\r\n{body}", body.len()).into_bytes()
             }
         }
@@ -89,7 +96,10 @@ impl TestServer {
     }
 
     /// The same, where something happens before an answer is given: it is told which.
-    pub(crate) async fn start_with(answers: impl IntoIterator<Item = Answer>, before: impl Fn(usize) + Send + 'static) -> Self {
+    pub(crate) async fn start_with(
+        answers: impl IntoIterator<Item = Answer>,
+        before: impl Fn(usize) + Send + 'static,
+    ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = format!("http://{}", listener.local_addr().unwrap());
         let answers: Vec<Answer> = answers.into_iter().collect();
@@ -97,7 +107,9 @@ impl TestServer {
         let told = Arc::clone(&heard);
         tasks.spawn(TaskKind::Service, "test server", async move {
             while let Ok((mut socket, _)) = listener.accept().await {
-                let Some(request) = read_request(&mut socket).await else { continue };
+                let Some(request) = read_request(&mut socket).await else {
+                    continue;
+                };
                 let at = {
                     let mut told = told.lock();
                     told.push(request);
@@ -107,7 +119,11 @@ impl TestServer {
                 let _ = socket.write_all(&answers[at].bytes()).await;
             }
         });
-        Self { address, heard, _tasks: tasks }
+        Self {
+            address,
+            heard,
+            _tasks: tasks,
+        }
     }
 
     /// The requests so far: heads in small letters, and bodies.

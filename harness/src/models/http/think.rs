@@ -32,7 +32,10 @@ pub(in crate::models) struct ThinkSplitter {
 
 impl Default for ThinkSplitter {
     fn default() -> Self {
-        Self { place: Place::Start, held: String::new() }
+        Self {
+            place: Place::Start,
+            held: String::new(),
+        }
     }
 }
 
@@ -82,15 +85,24 @@ impl ThinkSplitter {
     pub(in crate::models) fn end(&mut self) -> Parts {
         let held = std::mem::take(&mut self.held);
         match self.place {
-            Place::Thoughts => Parts { thoughts: held, ..Parts::default() },
-            _ => Parts { answer: held, ..Parts::default() },
+            Place::Thoughts => Parts {
+                thoughts: held,
+                ..Parts::default()
+            },
+            _ => Parts {
+                answer: held,
+                ..Parts::default()
+            },
         }
     }
 }
 
 /// How many bytes at the end of `text` may be the beginning of the closing tag.
 fn begun_tag(text: &str) -> usize {
-    (1..CLOSE.len()).rev().find(|length| text.ends_with(&CLOSE[..*length])).unwrap_or(0)
+    (1..CLOSE.len())
+        .rev()
+        .find(|length| text.ends_with(&CLOSE[..*length]))
+        .unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -104,19 +116,30 @@ mod tests {
         let mut all: Vec<Parts> = pieces.iter().map(|piece| splitter.push(piece)).collect();
         all.push(splitter.end());
         let thoughts = all.iter().map(|parts| parts.thoughts.as_str()).collect();
-        (thoughts, all.iter().map(|parts| parts.answer.as_str()).collect())
+        (
+            thoughts,
+            all.iter().map(|parts| parts.answer.as_str()).collect(),
+        )
     }
 
     #[test]
     fn only_thoughts_in_front_are_parted() {
         for (text, thoughts, answer) in [
-            ("\n<think>hm < </thin</think>\n\nyes <think>no</think>", "hm < </thin", "yes <think>no</think>"),
+            (
+                "\n<think>hm < </thin</think>\n\nyes <think>no</think>",
+                "hm < </thin",
+                "yes <think>no</think>",
+            ),
             ("plain", "", "plain"),
             (" <thin", "", " <thin"),
             ("<think>never closed</th", "never closed</th", ""),
             ("", "", ""),
         ] {
-            assert_eq!(split(&[text]), (thoughts.to_owned(), answer.to_owned()), "{text}");
+            assert_eq!(
+                split(&[text]),
+                (thoughts.to_owned(), answer.to_owned()),
+                "{text}"
+            );
         }
     }
 

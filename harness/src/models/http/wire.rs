@@ -27,7 +27,13 @@ pub(in crate::models) trait Wire: fmt::Debug + Send + Sync + 'static {
     type Reader: AnswerReader;
 
     /// The call that asks `request`. `settings` are the entry's effective ones.
-    fn call(&self, request: &ModelRequest, settings: &Map<String, Value>, endpoint: &Endpoint, key: Option<&Credential>) -> Call;
+    fn call(
+        &self,
+        request: &ModelRequest,
+        settings: &Map<String, Value>,
+        endpoint: &Endpoint,
+        key: Option<&Credential>,
+    ) -> Call;
 
     /// A reader of the answer that becomes the message `message_id`.
     fn reader(&self, message_id: &str) -> Self::Reader;

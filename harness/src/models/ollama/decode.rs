@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 use super::PROVIDER;
 use crate::messages::UsageMetadata;
 use crate::models::http::{
-    AnswerReader, CallPieces, Chunks, DecodeError, Ending, Refused, ThinkSplitter, add_reasoning, count, lenient, says_something,
+    AnswerReader, CallPieces, Chunks, DecodeError, Ending, Refused, ThinkSplitter, add_reasoning,
+    count, lenient, says_something,
 };
 
 /// More calls than this in one answer are a fault of the server's.
@@ -83,13 +84,25 @@ impl Reader {
         let mut chunk = self.ending.chunk();
         let parts = self.splitter.push(&said.content.unwrap_or_default());
         chunk.content = parts.answer;
-        add_reasoning(&mut chunk, said.thinking.unwrap_or_default() + &parts.thoughts);
+        add_reasoning(
+            &mut chunk,
+            said.thinking.unwrap_or_default() + &parts.thoughts,
+        );
         for call in said.tool_calls.unwrap_or_default() {
             let function = call.function.unwrap_or_default();
-            let args = function.arguments.filter(Value::is_object).unwrap_or_else(|| json!({}));
+            let args = function
+                .arguments
+                .filter(Value::is_object)
+                .unwrap_or_else(|| json!({}));
             let name = function.name.unwrap_or_default();
-            if self.calls.whole(&call.id.unwrap_or_default(), &name, &args, &mut chunk) >= MOST_CALLS {
-                return Err(DecodeError::TooLong("the answer has too many tool calls".to_owned()));
+            if self
+                .calls
+                .whole(&call.id.unwrap_or_default(), &name, &args, &mut chunk)
+                >= MOST_CALLS
+            {
+                return Err(DecodeError::TooLong(
+                    "the answer has too many tool calls".to_owned(),
+                ));
             }
         }
         out.extend(says_something(&chunk).then_some(chunk));

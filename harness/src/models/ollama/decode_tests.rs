@@ -1,14 +1,19 @@
 //! Streams as Ollama sends them.
 
 use super::*;
-use crate::models::http::wire_kit::{Story, decoded, message, message_of_whole, stories_add_up, survives_anything};
+use crate::models::http::wire_kit::{
+    Story, decoded, message, message_of_whole, stories_add_up, survives_anything,
+};
 
 fn reader() -> Reader {
     Reader::new("m1", "asked")
 }
 
 fn line(said: &Value) -> String {
-    format!("{}\n", json!({"model": "qwen", "created_at": "now", "message": said, "done": false}))
+    format!(
+        "{}\n",
+        json!({"model": "qwen", "created_at": "now", "message": said, "done": false})
+    )
 }
 
 const END: &str = "{\"model\":\"qwen\",\"message\":{\"role\":\"assistant\",\"content\":\"\"},\"done\":true,\"done_reason\":\"stop\",\"prompt_eval_count\":10,\"eval_count\":4}\n";
@@ -39,8 +44,16 @@ fn a_recorded_stream_adds_up_to_its_message() {
         json!([{"name": "ls", "args": {"path": "/ü"}, "id": "call_m1_0", "type": "tool_call"},
             {"name": "ls", "args": {}, "id": "call_m1_1", "type": "tool_call"}])
     );
-    assert_eq!(message.usage().map(|usage| (usage.input_tokens, usage.output_tokens, usage.total_tokens)), Some((10, 4, 14)));
-    assert_eq!(json!(message.response_metadata), json!({"done_reason": "stop", "model_name": "qwen", "model_provider": "ollama"}));
+    assert_eq!(
+        message
+            .usage()
+            .map(|usage| (usage.input_tokens, usage.output_tokens, usage.total_tokens)),
+        Some((10, 4, 14))
+    );
+    assert_eq!(
+        json!(message.response_metadata),
+        json!({"done_reason": "stop", "model_name": "qwen", "model_provider": "ollama"})
+    );
 }
 
 #[test]
@@ -49,9 +62,23 @@ fn splits_cuts_and_damage_are_survived() {
 }
 
 fn tell(story: &Story) -> String {
-    let mut told: String = story.pieces(&story.thought).iter().map(|piece| line(&json!({"thinking": piece}))).collect();
-    told.extend(story.pieces(&story.text).iter().map(|piece| line(&json!({"content": piece}))));
-    told.extend(story.calls.iter().map(|(name, args)| line(&call(name, args))));
+    let mut told: String = story
+        .pieces(&story.thought)
+        .iter()
+        .map(|piece| line(&json!({"thinking": piece})))
+        .collect();
+    told.extend(
+        story
+            .pieces(&story.text)
+            .iter()
+            .map(|piece| line(&json!({"content": piece}))),
+    );
+    told.extend(
+        story
+            .calls
+            .iter()
+            .map(|(name, args)| line(&call(name, args))),
+    );
     told + END
 }
 
@@ -62,12 +89,31 @@ fn what_is_streamed_adds_up() {
 
 #[test]
 fn thoughts_in_the_text_errors_and_whole_answers() {
-    let tagged = [line(&json!({"content": "<think>h"})), line(&json!({"content": "m</think>\n\nso"})), END.to_owned()].concat();
+    let tagged = [
+        line(&json!({"content": "<think>h"})),
+        line(&json!({"content": "m</think>\n\nso"})),
+        END.to_owned(),
+    ]
+    .concat();
     let parted = message(reader, &tagged);
-    assert_eq!((parted.content.text().as_str(), &parted.additional_kwargs["reasoning_content"]), ("so", &json!("hm")));
+    assert_eq!(
+        (
+            parted.content.text().as_str(),
+            &parted.additional_kwargs["reasoning_content"]
+        ),
+        ("so", &json!("hm"))
+    );
     let refused = decoded(reader, &[b"{\"error\":\"out of memory\"}\n"]).1;
-    assert!(matches!(refused, Some(DecodeError::Refused(refused)) if refused.message == "out of memory"));
+    assert!(
+        matches!(refused, Some(DecodeError::Refused(refused)) if refused.message == "out of memory")
+    );
     let whole = json!({"model": "qwen", "message": {"content": "one"}, "done": true, "done_reason": "length"});
     let whole = message_of_whole(reader, &whole);
-    assert_eq!((whole.content.text().as_str(), &whole.response_metadata["done_reason"]), ("one", &json!("length")));
+    assert_eq!(
+        (
+            whole.content.text().as_str(),
+            &whole.response_metadata["done_reason"]
+        ),
+        ("one", &json!("length"))
+    );
 }

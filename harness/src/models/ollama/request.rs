@@ -29,9 +29,17 @@ const OPTIONS: &[(&str, &[&str])] = &[
 ];
 
 /// The body to post. `thinks` says whether the model can think: others refuse to be asked.
-pub(super) fn body(model: &str, settings: &Map<String, Value>, request: &ModelRequest, thinks: bool) -> Value {
+pub(super) fn body(
+    model: &str,
+    settings: &Map<String, Value>,
+    request: &ModelRequest,
+    thinks: bool,
+) -> Value {
     let mut settings = Settings::of(settings);
-    let mut body = Map::from_iter([("model".to_owned(), json!(model)), ("messages".to_owned(), Value::Array(messages(request)))]);
+    let mut body = Map::from_iter([
+        ("model".to_owned(), json!(model)),
+        ("messages".to_owned(), Value::Array(messages(request))),
+    ]);
     if !request.tools.is_empty() {
         body.insert("tools".to_owned(), request.tools.iter().map(tool).collect());
     }
@@ -54,9 +62,13 @@ pub(super) fn body(model: &str, settings: &Map<String, Value>, request: &ModelRe
 
 /// Whether to think: as the run says, where the model can; else as the entry says. An effort says how hard.
 fn think(settings: &mut Settings, request: &ModelRequest, thinks: bool) -> Option<Value> {
-    let switch = settings.take(&["thinking"]).and_then(|switch| Some(json!(switch.get("type")? != "disabled")));
+    let switch = settings
+        .take(&["thinking"])
+        .and_then(|switch| Some(json!(switch.get("type")? != "disabled")));
     let given = settings.take(&["reasoning", "think"]);
-    let effort = settings.take(&["reasoning_effort"]).filter(|effort| matches!(effort.as_str(), Some("low" | "medium" | "high")));
+    let effort = settings
+        .take(&["reasoning_effort"])
+        .filter(|effort| matches!(effort.as_str(), Some("low" | "medium" | "high")));
     match (thinks, request.thinking) {
         (true, true) => effort.or(given).or(switch).or(Some(json!(true))),
         (true, false) => Some(json!(false)),
@@ -65,7 +77,10 @@ fn think(settings: &mut Settings, request: &ModelRequest, thinks: bool) -> Optio
 }
 
 fn messages(request: &ModelRequest) -> Vec<Value> {
-    let mut list: Vec<Value> = system_text(request).map(|text| json!({"role": "system", "content": text})).into_iter().collect();
+    let mut list: Vec<Value> = system_text(request)
+        .map(|text| json!({"role": "system", "content": text}))
+        .into_iter()
+        .collect();
     // Results name the tool, which not every result message does.
     let mut names: HashMap<&str, &str> = HashMap::new();
     for message in &request.messages {
@@ -73,12 +88,19 @@ fn messages(request: &ModelRequest) -> Vec<Value> {
             MessageKind::System | MessageKind::Remove => {}
             MessageKind::Human => list.push(with_images("user", &message.content)),
             MessageKind::Ai { tool_calls, .. } => {
-                names.extend(tool_calls.iter().map(|call| (call.id.as_str(), call.name.as_str())));
+                names.extend(
+                    tool_calls
+                        .iter()
+                        .map(|call| (call.id.as_str(), call.name.as_str())),
+                );
                 list.push(answer(message));
             }
             MessageKind::Tool { tool_call_id, .. } => {
                 let mut result = with_images("tool", &message.content);
-                let name = names.get(tool_call_id.as_str()).copied().or(message.name.as_deref());
+                let name = names
+                    .get(tool_call_id.as_str())
+                    .copied()
+                    .or(message.name.as_deref());
                 result["tool_name"] = json!(name.unwrap_or("unknown"));
                 list.push(result);
             }
@@ -106,8 +128,17 @@ fn answer(message: &Message) -> Value {
     if let Some(thought) = message.additional_kwargs.get(kwargs::REASONING_CONTENT) {
         said["thinking"] = thought.clone();
     }
-    let MessageKind::Ai { tool_calls, invalid_tool_calls, .. } = &message.kind else { return said };
-    let readable = tool_calls.iter().map(|call| json!({"function": {"name": call.name, "arguments": call.args}}));
+    let MessageKind::Ai {
+        tool_calls,
+        invalid_tool_calls,
+        ..
+    } = &message.kind
+    else {
+        return said;
+    };
+    let readable = tool_calls
+        .iter()
+        .map(|call| json!({"function": {"name": call.name, "arguments": call.args}}));
     let unreadable =
         invalid_tool_calls.iter().map(|call| json!({"function": {"name": call.name, "arguments": {"unreadable_arguments": call.args}}}));
     let calls: Vec<Value> = readable.chain(unreadable).collect();

@@ -16,17 +16,36 @@ fn sent(extra: Value, thinks: bool, request: &ModelRequest) -> Value {
         ..ModelEntry::new("e", "ollama", "qwen")
     };
     let (wire, endpoint) = Chat::of(&entry).unwrap();
-    wire.call(request, &entry.settings_for(request).unwrap(), &endpoint, None).body
+    wire.call(
+        request,
+        &entry.settings_for(request).unwrap(),
+        &endpoint,
+        None,
+    )
+    .body
 }
 
 #[test]
 fn a_conversation_and_its_options_are_ollamas() {
     let call = ToolCall::new("a", "ls", json!({"path": "/"}).as_object().unwrap().clone());
-    let kind = MessageKind::Ai { tool_calls: vec![call.clone()], invalid_tool_calls: vec![], usage_metadata: None };
+    let kind = MessageKind::Ai {
+        tool_calls: vec![call.clone()],
+        invalid_tool_calls: vec![],
+        usage_metadata: None,
+    };
     let mut answer = MessageBody::new(kind, "so");
-    answer.additional_kwargs.insert("reasoning_content".to_owned(), json!("hm"));
-    let image = Content::Blocks(vec![json!("look"), json!({"type": "image_url", "image_url": "data:image/png;base64,AA"})]);
-    let messages = vec![Message::human(image), answer.into(), Message::tool(&call, "x.txt", ToolStatus::Success)];
+    answer
+        .additional_kwargs
+        .insert("reasoning_content".to_owned(), json!("hm"));
+    let image = Content::Blocks(vec![
+        json!("look"),
+        json!({"type": "image_url", "image_url": "data:image/png;base64,AA"}),
+    ]);
+    let messages = vec![
+        Message::human(image),
+        answer.into(),
+        Message::tool(&call, "x.txt", ToolStatus::Success),
+    ];
     let extra = json!({"num_ctx": 32768, "max_tokens": 9, "temperature": 0, "keep_alive": "1h", "base_url": "http://h"});
     let body = sent(extra, false, &with_tool(request(messages)));
     assert_eq!(
@@ -49,14 +68,26 @@ fn a_conversation_and_its_options_are_ollamas() {
 #[test]
 fn thinking_is_asked_of_those_who_can() {
     let think = |extra: Value, thinks: bool, on: bool| {
-        let request = ModelRequest { thinking: on, ..request(vec![]) };
+        let request = ModelRequest {
+            thinking: on,
+            ..request(vec![])
+        };
         sent(extra, thinks, &request).get("think").cloned()
     };
     assert_eq!(think(json!({}), false, true), None);
-    assert_eq!(think(json!({"reasoning": true}), false, false), Some(json!(true)));
+    assert_eq!(
+        think(json!({"reasoning": true}), false, false),
+        Some(json!(true))
+    );
     assert_eq!(think(json!({}), true, true), Some(json!(true)));
-    assert_eq!(think(json!({"reasoning": true}), true, false), Some(json!(false)));
-    assert_eq!(think(json!({"reasoning_effort": "high"}), true, true), Some(json!("high")));
+    assert_eq!(
+        think(json!({"reasoning": true}), true, false),
+        Some(json!(false))
+    );
+    assert_eq!(
+        think(json!({"reasoning_effort": "high"}), true, true),
+        Some(json!("high"))
+    );
 }
 
 const LINES: &str = "{\"message\":{\"content\":\"Grüße \"},\"done\":false}\n{\"message\":{\"content\":\"🦌\"},\"done\":false}\n";
@@ -68,25 +99,49 @@ async fn lines_are_asked_for_and_read_and_broken_ones_have_a_class() {
     let table = [
         (Answer::Lines(format!("{LINES}{END}")), "Grüße 🦌", None),
         (Answer::Bytewise(format!("{LINES}{END}")), "Grüße 🦌", None),
-        (Answer::Lines(LINES.to_owned()), "Grüße 🦌", Some(ModelErrorKind::Transient)),
-        (Answer::Lines(format!("{LINES}{{nope\n")), "Grüße 🦌", Some(ModelErrorKind::Transient)),
-        (Answer::Json(404, "", gone), "", Some(ModelErrorKind::Config)),
+        (
+            Answer::Lines(LINES.to_owned()),
+            "Grüße 🦌",
+            Some(ModelErrorKind::Transient),
+        ),
+        (
+            Answer::Lines(format!("{LINES}{{nope\n")),
+            "Grüße 🦌",
+            Some(ModelErrorKind::Transient),
+        ),
+        (
+            Answer::Json(404, "", gone),
+            "",
+            Some(ModelErrorKind::Config),
+        ),
     ];
     for (answer, text, kind) in table {
         let server = TestServer::start([answer.clone()]).await;
-        let (said, fault) = ask(&*model("ollama", json!({"base_url": server.address})), request(vec![Message::human("hi")])).await;
-        assert_eq!((said.content.text().as_str(), fault.map(|fault| fault.kind)), (text, kind), "{answer:?}");
+        let (said, fault) = ask(
+            &*model("ollama", json!({"base_url": server.address})),
+            request(vec![Message::human("hi")]),
+        )
+        .await;
+        assert_eq!(
+            (said.content.text().as_str(), fault.map(|fault| fault.kind)),
+            (text, kind),
+            "{answer:?}"
+        );
         assert!(server.heard()[0].0.contains("post /api/chat "));
     }
 }
 
 #[tokio::test]
 async fn an_address_that_ends_in_v1_is_the_compatible_side() {
-    let stream = "data: {\"choices\":[{\"delta\":{\"content\":\"hi\"},\"finish_reason\":\"stop\"}]}\n\n";
+    let stream =
+        "data: {\"choices\":[{\"delta\":{\"content\":\"hi\"},\"finish_reason\":\"stop\"}]}\n\n";
     let server = TestServer::start([Answer::Stream(stream.to_owned())]).await;
     let keys = json!({"base_url": format!("{}/v1/", server.address), "num_predict": 9});
     let (said, fault) = ask(&*model("ollama", keys), request(vec![Message::human("hi")])).await;
     assert_eq!((said.content.text().as_str(), fault), ("hi", None));
     let (head, body) = &server.heard()[0];
-    assert!(head.contains("post /v1/chat/completions ") && body["max_tokens"] == 9, "{head}");
+    assert!(
+        head.contains("post /v1/chat/completions ") && body["max_tokens"] == 9,
+        "{head}"
+    );
 }

@@ -41,17 +41,26 @@ impl CallTable {
 
     /// Adds a fragment's pieces to `chunk`. Name and id stand on the first piece of a call only, however often the provider
     /// repeats them; a call is announced when its name is known.
-    pub(super) fn add(&mut self, mut fragment: CallDelta, chunk: &mut MessageChunk) -> Result<(), TooManyCalls> {
+    pub(super) fn add(
+        &mut self,
+        mut fragment: CallDelta,
+        chunk: &mut MessageChunk,
+    ) -> Result<(), TooManyCalls> {
         let extras = fragment.take_extras();
         let id = fragment.id.filter(|id| !id.is_empty());
         let mut function = fragment.function.unwrap_or_default();
         let name = function.name.take().filter(|name| !name.is_empty());
-        let at = self.find(fragment.index, id.as_deref(), name.as_deref()).unwrap_or(self.slots.len());
+        let at = self
+            .find(fragment.index, id.as_deref(), name.as_deref())
+            .unwrap_or(self.slots.len());
         if at >= MOST_CALLS {
             return Err(TooManyCalls);
         }
         if at == self.slots.len() {
-            self.slots.push(Slot { index: fragment.index, ..Slot::default() });
+            self.slots.push(Slot {
+                index: fragment.index,
+                ..Slot::default()
+            });
         }
         let slot = &mut self.slots[at];
         slot.id = slot.id.take().or(id);
@@ -69,11 +78,18 @@ impl CallTable {
                 slot.announce(at, String::new(), chunk);
             }
         }
-        let extras = |slot: &mut Slot| Some((slot.id.clone()?, Value::Object(std::mem::take(&mut slot.extras))));
+        let extras = |slot: &mut Slot| {
+            Some((
+                slot.id.clone()?,
+                Value::Object(std::mem::take(&mut slot.extras)),
+            ))
+        };
         let wanted = self.slots.iter_mut().filter(|slot| !slot.extras.is_empty());
         let extras: Map<String, Value> = wanted.filter_map(extras).collect();
         if !extras.is_empty() {
-            chunk.additional_kwargs.insert(CALL_EXTRAS_KWARG.to_owned(), Value::Object(extras));
+            chunk
+                .additional_kwargs
+                .insert(CALL_EXTRAS_KWARG.to_owned(), Value::Object(extras));
         }
     }
 
@@ -81,11 +97,24 @@ impl CallTable {
     /// number every parallel call 0. So does a name under a new index, even with an id that is used: some give all calls the same.
     fn find(&self, index: Option<u64>, id: Option<&str>, name: Option<&str>) -> Option<usize> {
         if let Some(index) = index {
-            let Some(at) = self.slots.iter().rposition(|slot| slot.index == Some(index)) else {
-                return if name.is_some() { None } else { id.and_then(|_| self.position_of(id)) };
+            let Some(at) = self
+                .slots
+                .iter()
+                .rposition(|slot| slot.index == Some(index))
+            else {
+                return if name.is_some() {
+                    None
+                } else {
+                    id.and_then(|_| self.position_of(id))
+                };
             };
-            let other = matches!((id, &self.slots[at].id), (Some(new), Some(known)) if new != known);
-            return if other && name.is_some() { self.position_of(id) } else { Some(at) };
+            let other =
+                matches!((id, &self.slots[at].id), (Some(new), Some(known)) if new != known);
+            return if other && name.is_some() {
+                self.position_of(id)
+            } else {
+                Some(at)
+            };
         }
         match (id, name) {
             (Some(_), _) => self.position_of(id),
@@ -115,15 +144,28 @@ impl Slot {
 
     fn announce(&mut self, at: usize, args: String, chunk: &mut MessageChunk) {
         self.announced = true;
-        let id = self.id.get_or_insert_with(|| format!("call_{}_{at}", chunk.id)).clone();
+        let id = self
+            .id
+            .get_or_insert_with(|| format!("call_{}_{at}", chunk.id))
+            .clone();
         let name = self.name.clone().unwrap_or_default();
         let args = std::mem::take(&mut self.held) + &args;
-        chunk.tool_calls.push(ToolCall::new(id.clone(), name.clone(), Map::new()));
-        chunk.tool_call_chunks.push(piece(at, Some(name), Some(id), args));
+        chunk
+            .tool_calls
+            .push(ToolCall::new(id.clone(), name.clone(), Map::new()));
+        chunk
+            .tool_call_chunks
+            .push(piece(at, Some(name), Some(id), args));
     }
 }
 
 fn piece(at: usize, name: Option<String>, id: Option<String>, args: String) -> ToolCallChunk {
     // `at` stays below MOST_CALLS.
-    ToolCallChunk { name, args: Some(args), id, index: at as u32, kind: "tool_call_chunk" }
+    ToolCallChunk {
+        name,
+        args: Some(args),
+        id,
+        index: at as u32,
+        kind: "tool_call_chunk",
+    }
 }

@@ -17,18 +17,33 @@ pub(in crate::models) struct ChatCompletions {
 
 impl ChatCompletions {
     /// The wire of `entry`, and the way to its server.
-    pub(in crate::models) fn of(entry: &ModelEntry, mut dialect: Dialect) -> Result<(Self, Endpoint), String> {
+    pub(in crate::models) fn of(
+        entry: &ModelEntry,
+        mut dialect: Dialect,
+    ) -> Result<(Self, Endpoint), String> {
         let endpoint = Endpoint::read(entry, dialect.site)?;
         dialect.renames_max_tokens = endpoint.is_at("api.openai.com");
         dialect.sees_images = entry.supports_vision && !dialect.flattens_content;
-        Ok((Self { model: entry.model.clone(), dialect }, endpoint))
+        Ok((
+            Self {
+                model: entry.model.clone(),
+                dialect,
+            },
+            endpoint,
+        ))
     }
 }
 
 impl Wire for ChatCompletions {
     type Reader = Reader;
 
-    fn call(&self, request: &ModelRequest, settings: &Map<String, Value>, endpoint: &Endpoint, key: Option<&Credential>) -> Call {
+    fn call(
+        &self,
+        request: &ModelRequest,
+        settings: &Map<String, Value>,
+        endpoint: &Endpoint,
+        key: Option<&Credential>,
+    ) -> Call {
         Call {
             url: endpoint.url(&["chat", "completions"]),
             headers: key.map(bearer).into_iter().collect(),

@@ -8,7 +8,10 @@ use super::event::{CallDelta, Choice, Event};
 use super::reasoning_details::add_fragment;
 use super::text_calls::take_calls;
 use crate::messages::MessageChunk;
-use crate::models::http::{AnswerReader, Chunks, DecodeError, Ending, Refused, ThinkSplitter, add_reasoning, says_something};
+use crate::models::http::{
+    AnswerReader, Chunks, DecodeError, Ending, Refused, ThinkSplitter, add_reasoning,
+    says_something,
+};
 
 impl From<TooManyCalls> for DecodeError {
     fn from(_: TooManyCalls) -> Self {
@@ -49,7 +52,11 @@ impl Reader {
 
 impl AnswerReader for Reader {
     fn event(&mut self, payload: &[u8], out: &mut Chunks) -> Result<(), DecodeError> {
-        if payload == b"[DONE]" { self.close(out) } else { self.take(payload, out) }
+        if payload == b"[DONE]" {
+            self.close(out)
+        } else {
+            self.take(payload, out)
+        }
     }
 
     fn whole(&mut self, body: &[u8], out: &mut Chunks) -> Result<(), DecodeError> {
@@ -68,10 +75,16 @@ impl AnswerReader for Reader {
         }
         self.calls.close(&mut late);
         if let Some(details) = self.details.take().filter(|details| !details.is_empty()) {
-            late.additional_kwargs.insert(REASONING_DETAILS_KWARG.to_owned(), Value::Array(details));
+            late.additional_kwargs
+                .insert(REASONING_DETAILS_KWARG.to_owned(), Value::Array(details));
         }
-        let default_reason = if self.calls.is_empty() { "stop" } else { "tool_calls" };
-        self.ending.close(late, "finish_reason", default_reason, out);
+        let default_reason = if self.calls.is_empty() {
+            "stop"
+        } else {
+            "tool_calls"
+        };
+        self.ending
+            .close(late, "finish_reason", default_reason, out);
         Ok(())
     }
 
@@ -94,7 +107,10 @@ impl Reader {
         }
         // Only the first choice is the answer; nobody asked for a second.
         let choices = event.choices.unwrap_or_default();
-        if let Some(choice) = choices.into_iter().find(|choice| choice.index.unwrap_or(0) == 0) {
+        if let Some(choice) = choices
+            .into_iter()
+            .find(|choice| choice.index.unwrap_or(0) == 0)
+        {
             self.choice(choice, out)?;
         }
         Ok(())
@@ -108,7 +124,9 @@ impl Reader {
             if whole {
                 kept.extend_from_slice(details);
             } else {
-                details.iter().for_each(|fragment| add_fragment(kept, fragment));
+                details
+                    .iter()
+                    .for_each(|fragment| add_fragment(kept, fragment));
             }
         }
         let mut chunk = self.ending.chunk();
@@ -135,7 +153,8 @@ impl Reader {
         let (text, calls) = take_calls(&chunk.content);
         chunk.content = text;
         for call in calls {
-            self.calls.add(CallDelta::whole(call.name, call.args), chunk)?;
+            self.calls
+                .add(CallDelta::whole(call.name, call.args), chunk)?;
         }
         Ok(())
     }

@@ -5,7 +5,9 @@ use serde_json::json;
 
 use super::*;
 use crate::messages::{Message, MessageAccumulator, MessageChunk, MessageKind};
-use crate::models::http::wire_kit::{Decoder, Story, decoded as in_pieces, message_of_whole, stories_add_up, survives_anything};
+use crate::models::http::wire_kit::{
+    Decoder, Story, decoded as in_pieces, message_of_whole, stories_add_up, survives_anything,
+};
 
 fn decoded_in(pieces: &[&[u8]]) -> (Vec<MessageChunk>, Option<DecodeError>) {
     let mut decoder = Decoder::new(Reader::new("m1", Dialect::OPENAI, "asked"));
@@ -32,18 +34,27 @@ fn added_up(chunks: &[MessageChunk]) -> Message {
 fn message(stream: &str) -> Message {
     let (chunks, error) = decoded(stream);
     assert_eq!(error, None);
-    assert_eq!(chunks.last().and_then(|chunk| chunk.chunk_position), Some("last"));
+    assert_eq!(
+        chunks.last().and_then(|chunk| chunk.chunk_position),
+        Some("last")
+    );
     added_up(&chunks)
 }
 
 /// One event per delta of the first choice.
 fn events(deltas: &[Value]) -> String {
-    let event = |delta: &Value| format!("data: {}\n\n", json!({"choices": [{"index": 0, "delta": delta}]}));
+    let event = |delta: &Value| {
+        format!(
+            "data: {}\n\n",
+            json!({"choices": [{"index": 0, "delta": delta}]})
+        )
+    };
     deltas.iter().map(event).collect()
 }
 
 fn finished(deltas: &[Value]) -> String {
-    events(deltas) + "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"tool_calls\"}]}\n\ndata: [DONE]\n\n"
+    events(deltas)
+        + "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"tool_calls\"}]}\n\ndata: [DONE]\n\n"
 }
 
 fn call(index: Option<u64>, id: Option<&str>, name: Option<&str>, args: &str) -> Value {
@@ -70,27 +81,69 @@ fn a_recorded_stream_adds_up_to_its_message() {
     let message = message(RECORDED);
     assert_eq!(message.content.text(), "Grüße 世界 🦌");
     assert_eq!(message.additional_kwargs["reasoning_content"], "Höm");
-    assert_eq!(json!(message.response_metadata), json!({"finish_reason": "tool_calls", "model_name": "gpt-x", "model_provider": "openai"}));
+    assert_eq!(
+        json!(message.response_metadata),
+        json!({"finish_reason": "tool_calls", "model_name": "gpt-x", "model_provider": "openai"})
+    );
     assert_eq!(
         json!(message.usage()),
         json!({"input_tokens": 11, "output_tokens": 7, "total_tokens": 18,
             "input_token_details": {"cache_read": 3}, "output_token_details": {"reasoning": 2}})
     );
-    let MessageKind::Ai { tool_calls, invalid_tool_calls, .. } = &message.kind else { panic!("not an answer") };
-    assert_eq!(json!(tool_calls), json!([{"name": "ls", "args": {"path": 1}, "id": "a", "type": "tool_call"}]));
-    assert_eq!((invalid_tool_calls[0].id.as_deref(), invalid_tool_calls[0].args.as_deref()), (Some("b"), Some("{oops")));
+    let MessageKind::Ai {
+        tool_calls,
+        invalid_tool_calls,
+        ..
+    } = &message.kind
+    else {
+        panic!("not an answer")
+    };
+    assert_eq!(
+        json!(tool_calls),
+        json!([{"name": "ls", "args": {"path": 1}, "id": "a", "type": "tool_call"}])
+    );
+    assert_eq!(
+        (
+            invalid_tool_calls[0].id.as_deref(),
+            invalid_tool_calls[0].args.as_deref()
+        ),
+        (Some("b"), Some("{oops"))
+    );
 }
 
 #[test]
 fn chunks_have_the_shape_that_clients_join() {
     let (chunks, _) = decoded(RECORDED);
-    let first = chunks.iter().find(|chunk| !chunk.tool_calls.is_empty()).unwrap();
-    assert_eq!(json!(first.tool_calls), json!([{"name": "ls", "args": {}, "id": "a", "type": "tool_call"}]));
-    assert_eq!(json!(first.tool_call_chunks), json!([{"name": "ls", "args": "", "id": "a", "index": 0, "type": "tool_call_chunk"}]));
-    let later = chunks.iter().flat_map(|chunk| &chunk.tool_call_chunks).nth(1).unwrap();
-    assert_eq!(json!(later), json!({"name": null, "args": "{\"pa", "id": null, "index": 0, "type": "tool_call_chunk"}));
-    let usage_at = chunks.iter().position(|chunk| chunk.usage_metadata.is_some()).unwrap();
-    assert_eq!(usage_at, chunks.len() - 2, "usage stands alone before the last chunk");
+    let first = chunks
+        .iter()
+        .find(|chunk| !chunk.tool_calls.is_empty())
+        .unwrap();
+    assert_eq!(
+        json!(first.tool_calls),
+        json!([{"name": "ls", "args": {}, "id": "a", "type": "tool_call"}])
+    );
+    assert_eq!(
+        json!(first.tool_call_chunks),
+        json!([{"name": "ls", "args": "", "id": "a", "index": 0, "type": "tool_call_chunk"}])
+    );
+    let later = chunks
+        .iter()
+        .flat_map(|chunk| &chunk.tool_call_chunks)
+        .nth(1)
+        .unwrap();
+    assert_eq!(
+        json!(later),
+        json!({"name": null, "args": "{\"pa", "id": null, "index": 0, "type": "tool_call_chunk"})
+    );
+    let usage_at = chunks
+        .iter()
+        .position(|chunk| chunk.usage_metadata.is_some())
+        .unwrap();
+    assert_eq!(
+        usage_at,
+        chunks.len() - 2,
+        "usage stands alone before the last chunk"
+    );
     assert!(chunks.iter().all(|chunk| chunk.id == "m1"));
 }
 
@@ -98,11 +151,25 @@ fn chunks_have_the_shape_that_clients_join() {
 fn faults_in_tool_fragments_are_repaired() {
     let calls = |deltas: &[Value]| {
         let message = message(&finished(deltas));
-        message.tool_calls().iter().map(|call| (call.id.clone(), call.name.clone(), json!(call.args).to_string())).collect::<Vec<_>>()
+        message
+            .tool_calls()
+            .iter()
+            .map(|call| {
+                (
+                    call.id.clone(),
+                    call.name.clone(),
+                    json!(call.args).to_string(),
+                )
+            })
+            .collect::<Vec<_>>()
     };
-    let call_of = |id: &str, name: &str, args: &str| (id.to_owned(), name.to_owned(), args.to_owned());
+    let call_of =
+        |id: &str, name: &str, args: &str| (id.to_owned(), name.to_owned(), args.to_owned());
     // id and name on every fragment
-    let repeated = [call(Some(0), Some("a"), Some("f"), "{\"x\""), call(Some(0), Some("a"), Some("f"), ":1}")];
+    let repeated = [
+        call(Some(0), Some("a"), Some("f"), "{\"x\""),
+        call(Some(0), Some("a"), Some("f"), ":1}"),
+    ];
     assert_eq!(calls(&repeated), [call_of("a", "f", "{\"x\":1}")]);
     // no index at all
     let unnumbered = [
@@ -111,24 +178,42 @@ fn faults_in_tool_fragments_are_repaired() {
         call(None, Some("b"), Some("g"), ""),
         call(None, None, None, "{}"),
     ];
-    assert_eq!(calls(&unnumbered), [call_of("a", "f", "{}"), call_of("b", "g", "{}")]);
+    assert_eq!(
+        calls(&unnumbered),
+        [call_of("a", "f", "{}"), call_of("b", "g", "{}")]
+    );
     // every parallel call numbered 0
     assert_eq!(
-        calls(&[call(Some(0), Some("a"), Some("f"), "{}"), call(Some(0), Some("b"), Some("f"), "{}")]),
+        calls(&[
+            call(Some(0), Some("a"), Some("f"), "{}"),
+            call(Some(0), Some("b"), Some("f"), "{}")
+        ]),
         [call_of("a", "f", "{}"), call_of("b", "f", "{}")]
     );
     // every parallel call with the same id
     assert_eq!(
-        calls(&[call(Some(0), Some("a"), Some("f"), "{}"), call(Some(1), Some("a"), Some("g"), "{}"), call(Some(1), None, None, "")]),
+        calls(&[
+            call(Some(0), Some("a"), Some("f"), "{}"),
+            call(Some(1), Some("a"), Some("g"), "{}"),
+            call(Some(1), None, None, "")
+        ]),
         [call_of("a", "f", "{}"), call_of("a_1", "g", "{}")]
     );
     // no id, empty names first, arguments before the name
-    let late = [call(Some(3), Some(""), Some(""), "{\"y\""), call(Some(3), None, Some("f"), ":"), call(Some(3), None, None, "2}")];
+    let late = [
+        call(Some(3), Some(""), Some(""), "{\"y\""),
+        call(Some(3), None, Some("f"), ":"),
+        call(Some(3), None, None, "2}"),
+    ];
     assert_eq!(calls(&late), [call_of("call_m1_0", "f", "{\"y\":2}")]);
     // a name that never comes
-    assert_eq!(calls(&[call(Some(0), Some("a"), None, "{}")]), [call_of("a", "", "{}")]);
+    assert_eq!(
+        calls(&[call(Some(0), Some("a"), None, "{}")]),
+        [call_of("a", "", "{}")]
+    );
     // arguments as an object
-    let object = json!({"tool_calls": [{"id": "a", "function": {"name": "f", "arguments": {"z": 3}}}]});
+    let object =
+        json!({"tool_calls": [{"id": "a", "function": {"name": "f", "arguments": {"z": 3}}}]});
     assert_eq!(calls(&[object]), [call_of("a", "f", "{\"z\":3}")]);
 }
 
@@ -136,38 +221,79 @@ fn faults_in_tool_fragments_are_repaired() {
 fn what_comes_with_a_call_is_kept_by_its_id() {
     let signed = json!({"tool_calls": [{"index": 0, "id": "a", "function": {"name": "f", "arguments": "{}"}, "thought_signature": "s", "type": "function"}]});
     let message = message(&finished(&[signed]));
-    assert_eq!(message.additional_kwargs["tool_call_extras"], json!({"a": {"thought_signature": "s"}}));
+    assert_eq!(
+        message.additional_kwargs["tool_call_extras"],
+        json!({"a": {"thought_signature": "s"}})
+    );
 }
 
 #[test]
 fn endings_are_told_apart() {
     let text = events(&[json!({"content": "hi"})]);
     assert_eq!(decoded(&text).1, Some(DecodeError::Cut));
-    assert_eq!(decoded(&format!("{text}data: {{\"choi")).1, Some(DecodeError::Cut));
+    assert_eq!(
+        decoded(&format!("{text}data: {{\"choi")).1,
+        Some(DecodeError::Cut)
+    );
     assert_eq!(decoded("").1, Some(DecodeError::Cut));
     assert_eq!(decoded("data: [DONE]\n\n").1, Some(DecodeError::NoChoices));
-    assert_eq!(message(&format!("{text}data: [DONE]\n\n")).response_metadata["finish_reason"], "stop");
-    let unterminated = format!("{text}data: {{\"choices\":[{{\"delta\":{{}},\"finish_reason\":\"length\"}}]}}");
-    assert_eq!(message(&unterminated).response_metadata["finish_reason"], "length");
+    assert_eq!(
+        message(&format!("{text}data: [DONE]\n\n")).response_metadata["finish_reason"],
+        "stop"
+    );
+    let unterminated =
+        format!("{text}data: {{\"choices\":[{{\"delta\":{{}},\"finish_reason\":\"length\"}}]}}");
+    assert_eq!(
+        message(&unterminated).response_metadata["finish_reason"],
+        "length"
+    );
     let (chunks, error) = decoded(&format!("{text}data: {{nope\n\n"));
-    assert_eq!((chunks.len(), matches!(error, Some(DecodeError::Malformed(_)))), (1, true));
-    assert_eq!(message(&format!("{text}data: [DONE]\n\ndata: {{nope\n\n")).content.text(), "hi");
+    assert_eq!(
+        (
+            chunks.len(),
+            matches!(error, Some(DecodeError::Malformed(_)))
+        ),
+        (1, true)
+    );
+    assert_eq!(
+        message(&format!("{text}data: [DONE]\n\ndata: {{nope\n\n"))
+            .content
+            .text(),
+        "hi"
+    );
 }
 
 #[test]
 fn errors_inside_the_stream_are_read_in_every_form() {
     for (payload, expected) in [
-        (json!({"error": {"message": "busy", "type": "overloaded_error", "code": null}}), ("overloaded_error", "busy", None)),
-        (json!({"error": {"message": "bad", "type": "t", "code": 429}}), ("t", "bad", Some(429))),
+        (
+            json!({"error": {"message": "busy", "type": "overloaded_error", "code": null}}),
+            ("overloaded_error", "busy", None),
+        ),
+        (
+            json!({"error": {"message": "bad", "type": "t", "code": 429}}),
+            ("t", "bad", Some(429)),
+        ),
         (json!({"error": "plain words"}), ("", "plain words", None)),
-        (json!({"object": "error", "message": "flat", "code": 500}), ("500", "flat", Some(500))),
-        (json!({"error": {}}), ("", "the provider reported an error", None)),
+        (
+            json!({"object": "error", "message": "flat", "code": 500}),
+            ("500", "flat", Some(500)),
+        ),
+        (
+            json!({"error": {}}),
+            ("", "the provider reported an error", None),
+        ),
     ] {
         let (_, error) = decoded(&format!("data: {payload}\n\n"));
         let (code, message, status) = expected;
         assert_eq!(
             error,
-            Some(DecodeError::Refused(Refused { code: code.to_owned(), message: message.to_owned(), status, retry_after: None })),
+            Some(DecodeError::Refused(Refused {
+                code: code.to_owned(),
+                message: message.to_owned(),
+                status,
+                retry_after: None
+            })),
             "{payload}"
         );
     }
@@ -196,36 +322,88 @@ fn thoughts_in_details_and_in_the_text_are_parted_where_the_dialect_says_so() {
     let mut chunks = Vec::new();
     decoder.push(stream.as_bytes(), &mut chunks).unwrap();
     let parted = added_up(&chunks);
-    assert_eq!((parted.content.text().as_str(), &parted.additional_kwargs["reasoning_content"]), ("answer", &json!("one two")));
-    assert_eq!(message(&stream).content.text(), "<think>two</think>\n\nanswer");
+    assert_eq!(
+        (
+            parted.content.text().as_str(),
+            &parted.additional_kwargs["reasoning_content"]
+        ),
+        ("answer", &json!("one two"))
+    );
+    assert_eq!(
+        message(&stream).content.text(),
+        "<think>two</think>\n\nanswer"
+    );
 }
 
 #[test]
 fn calls_written_into_a_whole_answer_are_calls_where_the_dialect_says_so() {
-    let text = "Let me look. <tool_call>{\"name\":\"ls\",\"arguments\":{\"path\":\"/\"}}</tool_call>";
-    let body = json!({"choices": [{"index": 0, "message": {"content": text}, "finish_reason": "stop"}]});
+    let text =
+        "Let me look. <tool_call>{\"name\":\"ls\",\"arguments\":{\"path\":\"/\"}}</tool_call>";
+    let body =
+        json!({"choices": [{"index": 0, "message": {"content": text}, "finish_reason": "stop"}]});
     let called = message_of_whole(|| Reader::new("m1", Dialect::MINDIE, "asked"), &body);
-    assert_eq!((called.content.text().as_str(), called.tool_calls()[0].name.as_str()), ("Let me look.", "ls"));
-    assert_eq!(message_of_whole(|| Reader::new("m1", Dialect::OPENAI, "asked"), &body).content.text(), text);
+    assert_eq!(
+        (
+            called.content.text().as_str(),
+            called.tool_calls()[0].name.as_str()
+        ),
+        ("Let me look.", "ls")
+    );
+    assert_eq!(
+        message_of_whole(|| Reader::new("m1", Dialect::OPENAI, "asked"), &body)
+            .content
+            .text(),
+        text
+    );
 }
 
 #[test]
 fn details_of_the_reasoning_are_kept_whole() {
     let detail = |text: &str| json!({"reasoning_details": [{"type": "reasoning.text", "text": text, "index": 0}]});
     let stream = finished(&[detail("a"), detail("b"), json!({"content": "so"})]);
-    let (chunks, _) = in_pieces(|| Reader::new("m1", Dialect::OPENROUTER, "asked"), &[stream.as_bytes()]);
+    let (chunks, _) = in_pieces(
+        || Reader::new("m1", Dialect::OPENROUTER, "asked"),
+        &[stream.as_bytes()],
+    );
     let kept = added_up(&chunks);
     assert_eq!(kept.additional_kwargs["reasoning_content"], "ab");
-    assert_eq!(kept.additional_kwargs["reasoning_details"], json!([{"type": "reasoning.text", "text": "ab", "index": 0}]));
-    assert!(message(&stream).additional_kwargs.get("reasoning_details").is_none());
+    assert_eq!(
+        kept.additional_kwargs["reasoning_details"],
+        json!([{"type": "reasoning.text", "text": "ab", "index": 0}])
+    );
+    assert!(
+        message(&stream)
+            .additional_kwargs
+            .get("reasoning_details")
+            .is_none()
+    );
 }
 
 fn tell(story: &Story) -> String {
-    let mut deltas: Vec<Value> = story.pieces(&story.thought).iter().map(|piece| json!({"reasoning_content": piece})).collect();
-    deltas.extend(story.pieces(&story.text).iter().map(|piece| json!({"content": piece})));
+    let mut deltas: Vec<Value> = story
+        .pieces(&story.thought)
+        .iter()
+        .map(|piece| json!({"reasoning_content": piece}))
+        .collect();
+    deltas.extend(
+        story
+            .pieces(&story.text)
+            .iter()
+            .map(|piece| json!({"content": piece})),
+    );
     for (at, (name, args)) in story.calls.iter().enumerate() {
-        deltas.push(call(Some(at as u64), Some(&format!("c{at}")), Some(name), ""));
-        deltas.extend(story.pieces(&args.to_string()).iter().map(|piece| call(Some(at as u64), None, None, piece)));
+        deltas.push(call(
+            Some(at as u64),
+            Some(&format!("c{at}")),
+            Some(name),
+            "",
+        ));
+        deltas.extend(
+            story
+                .pieces(&args.to_string())
+                .iter()
+                .map(|piece| call(Some(at as u64), None, None, piece)),
+        );
     }
     finished(&deltas)
 }
@@ -243,7 +421,13 @@ fn splits_cuts_and_damage_are_survived() {
 #[test]
 fn a_megabyte_in_one_line_is_read() {
     let long = "x".repeat(1 << 20);
-    assert_eq!(message(&finished(&[json!({"content": long})])).content.text().len(), 1 << 20);
+    assert_eq!(
+        message(&finished(&[json!({"content": long})]))
+            .content
+            .text()
+            .len(),
+        1 << 20
+    );
 }
 
 fn mutated() -> impl Strategy<Value = Vec<u8>> {
@@ -257,7 +441,9 @@ fn mutated() -> impl Strategy<Value = Vec<u8>> {
                 1 if at < bytes.len() => bytes[at] = byte,
                 2 => bytes.insert(at, b'\n'),
                 3 if at < bytes.len() => drop(bytes.remove(at)),
-                4 => bytes.splice(at..at, b"\"index\":99,".iter().copied()).for_each(drop),
+                4 => bytes
+                    .splice(at..at, b"\"index\":99,".iter().copied())
+                    .for_each(drop),
                 _ => bytes.extend_from_within(at..),
             }
         }

@@ -5,7 +5,13 @@ use crate::models::http::Site;
 const SERVER: Site = Site {
     base_url: Some("https://api.openai.com/v1"),
     open: false,
-    key_names: &["api_key", "openai_api_key", "deepseek_api_key", "vllm_api_key", "dashscope_api_key"],
+    key_names: &[
+        "api_key",
+        "openai_api_key",
+        "deepseek_api_key",
+        "vllm_api_key",
+        "dashscope_api_key",
+    ],
     key_variable: "OPENAI_API_KEY",
 };
 
@@ -72,8 +78,12 @@ impl Dialect {
         ..Self::OPENAI
     };
     /// The same, on somebody else's server.
-    pub(in crate::models) const REASONING_REPLAY: Self =
-        Self { provider: "openai", site: ANYWHERE, returns_call_extras: true, ..Self::DEEPSEEK };
+    pub(in crate::models) const REASONING_REPLAY: Self = Self {
+        provider: "openai",
+        site: ANYWHERE,
+        returns_call_extras: true,
+        ..Self::DEEPSEEK
+    };
     /// Kimi, of Moonshot.
     pub(in crate::models) const KIMI: Self = Self {
         provider: "kimi",
@@ -83,12 +93,21 @@ impl Dialect {
         ..Self::REASONING_REPLAY
     };
     /// Doubao, on Volcengine's Ark.
-    pub(in crate::models) const DOUBAO: Self =
-        Self { provider: "doubao", site: at("https://ark.cn-beijing.volces.com/api/v3", "VOLCENGINE_API_KEY"), ..Self::REASONING_REPLAY };
+    pub(in crate::models) const DOUBAO: Self = Self {
+        provider: "doubao",
+        site: at(
+            "https://ark.cn-beijing.volces.com/api/v3",
+            "VOLCENGINE_API_KEY",
+        ),
+        ..Self::REASONING_REPLAY
+    };
     /// Qwen, on Alibaba's DashScope.
     pub(in crate::models) const QWEN: Self = Self {
         provider: "qwen",
-        site: at("https://dashscope.aliyuncs.com/compatible-mode/v1", "DASHSCOPE_API_KEY"),
+        site: at(
+            "https://dashscope.aliyuncs.com/compatible-mode/v1",
+            "DASHSCOPE_API_KEY",
+        ),
         parts_think_tags: true,
         ..Self::OPENAI
     };
@@ -110,8 +129,13 @@ impl Dialect {
         ..Self::OPENAI
     };
     /// vLLM's own server.
-    pub(in crate::models) const VLLM: Self =
-        Self { provider: "vllm", site: ANYWHERE, reasoning_field: Some("reasoning"), renames_thinking_switch: true, ..Self::OPENAI };
+    pub(in crate::models) const VLLM: Self = Self {
+        provider: "vllm",
+        site: ANYWHERE,
+        reasoning_field: Some("reasoning"),
+        renames_thinking_switch: true,
+        ..Self::OPENAI
+    };
     /// Huawei's MindIE.
     pub(in crate::models) const MINDIE: Self = Self {
         provider: "mindie",
@@ -123,12 +147,24 @@ impl Dialect {
         ..Self::OPENAI
     };
     /// Ollama's compatible side; it cannot be told how long the context is.
-    pub(in crate::models) const OLLAMA: Self =
-        Self { provider: "ollama", site: ANYWHERE, reads_ollama_names: true, parts_think_tags: true, ..Self::OPENAI };
+    pub(in crate::models) const OLLAMA: Self = Self {
+        provider: "ollama",
+        site: ANYWHERE,
+        reads_ollama_names: true,
+        parts_think_tags: true,
+        ..Self::OPENAI
+    };
 }
 
-const ANYWHERE: Site = Site { base_url: None, ..SERVER };
+const ANYWHERE: Site = Site {
+    base_url: None,
+    ..SERVER
+};
 
 const fn at(base_url: &'static str, key_variable: &'static str) -> Site {
-    Site { base_url: Some(base_url), key_variable, ..SERVER }
+    Site {
+        base_url: Some(base_url),
+        key_variable,
+        ..SERVER
+    }
 }

@@ -65,26 +65,53 @@ struct Row {
 
 impl OpenAiEmbedder {
     /// The model of `entry`, or what is wrong with the entry.
-    pub fn new(entry: EmbeddingEntry, http: SharedHttp, clock: Arc<dyn Clock>) -> Result<Self, String> {
-        let url = Url::parse(&format!("{}/embeddings", entry.base_url.trim_end_matches('/')));
-        let url = url.ok().filter(|url| matches!(url.scheme(), "http" | "https"));
+    pub fn new(
+        entry: EmbeddingEntry,
+        http: SharedHttp,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, String> {
+        let url = Url::parse(&format!(
+            "{}/embeddings",
+            entry.base_url.trim_end_matches('/')
+        ));
+        let url = url
+            .ok()
+            .filter(|url| matches!(url.scheme(), "http" | "https"));
         let url = url.ok_or("its `base_url` is not an http or https address")?;
         let key = entry.api_key.as_ref().map(|key| {
-            let mut header =
-                HeaderValue::try_from(format!("Bearer {}", key.expose_secret())).map_err(|_| "its `api_key` cannot be sent")?;
+            let mut header = HeaderValue::try_from(format!("Bearer {}", key.expose_secret()))
+                .map_err(|_| "its `api_key` cannot be sent")?;
             header.set_sensitive(true);
             Ok::<_, &str>(header)
         });
-        Ok(Self { url, key: key.transpose()?, entry, http, clock })
+        Ok(Self {
+            url,
+            key: key.transpose()?,
+            entry,
+            http,
+            clock,
+        })
     }
 
     fn error(&self, kind: ModelErrorKind, message: impl Into<String>) -> ModelError {
         let mut message: String = message.into();
-        if let Some(key) = self.entry.api_key.as_ref().map(ExposeSecret::expose_secret).filter(|key| !key.is_empty()) {
+        if let Some(key) = self
+            .entry
+            .api_key
+            .as_ref()
+            .map(ExposeSecret::expose_secret)
+            .filter(|key| !key.is_empty())
+        {
             message = message.replace(key, "***");
         }
         let message = message.chars().take(MESSAGE_LENGTH).collect();
-        ModelError { model: self.entry.model.clone(), kind, message, status: None, retry_after: None }
+        ModelError {
+            model: self.entry.model.clone(),
+            kind,
+            message,
+            status: None,
+            retry_after: None,
+        }
     }
 
     async fn batch(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, ModelError> {
@@ -94,7 +121,13 @@ impl OpenAiEmbedder {
                 Ok(vectors) => return Ok(vectors),
                 Err(error) => error,
             };
-            let Some(wait) = self.entry.retry.next_delay(attempt, previous, &error, rand::random()) else { return Err(error) };
+            let Some(wait) = self
+                .entry
+                .retry
+                .next_delay(attempt, previous, &error, rand::random())
+            else {
+                return Err(error);
+            };
             tracing::warn!(%error, attempt, wait_ms = wait.as_millis(), "embedding failed, trying again");
             tokio::time::sleep(wait).await;
             (attempt, previous) = (attempt + 1, Some(wait));
@@ -103,16 +136,33 @@ impl OpenAiEmbedder {
 
     async fn once(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, ModelError> {
         let deadline = Instant::now() + self.entry.timeout;
-        let late = || self.error(ModelErrorKind::Stalled, format!("no whole answer within {} s", self.entry.timeout.as_secs_f64()));
-        let failed = |error: reqwest::Error| self.error(ModelErrorKind::Transient, error.without_url().to_string());
+        let late = || {
+            self.error(
+                ModelErrorKind::Stalled,
+                format!(
+                    "no whole answer within {} s",
+                    self.entry.timeout.as_secs_f64()
+                ),
+            )
+        };
+        let failed = |error: reqwest::Error| {
+            self.error(ModelErrorKind::Transient, error.without_url().to_string())
+        };
         let body = json!({ "model": self.entry.model, "input": texts, "encoding_format": "float" });
         let mut call = self.http.client().post(self.url.clone()).json(&body);
         if let Some(key) = &self.key {
             call = call.header(AUTHORIZATION, key.clone());
         }
-        let mut response = timeout_at(deadline, call.send()).await.map_err(|_| late())?.map_err(failed)?;
+        let mut response = timeout_at(deadline, call.send())
+            .await
+            .map_err(|_| late())?
+            .map_err(failed)?;
         let mut bytes = Vec::new();
-        while let Some(piece) = timeout_at(deadline, response.chunk()).await.map_err(|_| late())?.map_err(failed)? {
+        while let Some(piece) = timeout_at(deadline, response.chunk())
+            .await
+            .map_err(|_| late())?
+            .map_err(failed)?
+        {
             bytes.extend_from_slice(&piece);
             if bytes.len() > LONGEST_ANSWER {
                 return Err(self.error(ModelErrorKind::Config, "the answer is too long"));
@@ -121,8 +171,12 @@ impl OpenAiEmbedder {
         if !response.status().is_success() {
             return Err(self.refusal(&response, &bytes));
         }
-        let answer: Answer = serde_json::from_slice(&bytes)
-            .map_err(|_| self.error(ModelErrorKind::Config, "the answer holds no embeddings: check `base_url` and the model's name"))?;
+        let answer: Answer = serde_json::from_slice(&bytes).map_err(|_| {
+            self.error(
+                ModelErrorKind::Config,
+                "the answer holds no embeddings: check `base_url` and the model's name",
+            )
+        })?;
         self.in_order(answer.data, texts.len())
     }
 
@@ -130,10 +184,20 @@ impl OpenAiEmbedder {
     fn in_order(&self, mut rows: Vec<Row>, texts: usize) -> Result<Vec<Vec<f32>>, ModelError> {
         rows.sort_by_key(|row| row.index);
         if rows.len() != texts || rows.iter().enumerate().any(|(at, row)| row.index != at) {
-            return Err(self.error(ModelErrorKind::Transient, "the answer does not hold one vector per text"));
+            return Err(self.error(
+                ModelErrorKind::Transient,
+                "the answer does not hold one vector per text",
+            ));
         }
-        if let Some(row) = rows.iter().find(|row| row.embedding.len() != self.entry.dims) {
-            let message = format!("its vectors have {} numbers, but `dims` says {}", row.embedding.len(), self.entry.dims);
+        if let Some(row) = rows
+            .iter()
+            .find(|row| row.embedding.len() != self.entry.dims)
+        {
+            let message = format!(
+                "its vectors have {} numbers, but `dims` says {}",
+                row.embedding.len(),
+                self.entry.dims
+            );
             return Err(self.error(ModelErrorKind::Config, message));
         }
         Ok(rows.into_iter().map(|row| row.embedding).collect())
@@ -142,10 +206,21 @@ impl OpenAiEmbedder {
     fn refusal(&self, response: &Response, body: &[u8]) -> ModelError {
         let said = Refused::read_body(body);
         let status = response.status().as_u16();
-        let wait = retry_after(|name| response.headers().get(name)?.to_str().ok(), self.clock.now());
+        let wait = retry_after(
+            |name| response.headers().get(name)?.to_str().ok(),
+            self.clock.now(),
+        );
         let kind = said.class(Some(status), wait);
-        let message = if said.message.is_empty() { format!("HTTP status {status}") } else { said.message };
-        ModelError { status: Some(status), retry_after: wait, ..self.error(kind, message) }
+        let message = if said.message.is_empty() {
+            format!("HTTP status {status}")
+        } else {
+            said.message
+        };
+        ModelError {
+            status: Some(status),
+            retry_after: wait,
+            ..self.error(kind, message)
+        }
     }
 }
 

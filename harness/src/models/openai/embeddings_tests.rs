@@ -47,7 +47,9 @@ async fn server(script: Script) -> (String, Arc<Heard>, Tasks) {
 }
 
 async fn serve(mut socket: TcpStream, turn: Option<Turn>, heard: &Heard) {
-    let Some((head, body)) = read_request(&mut socket).await else { return };
+    let Some((head, body)) = read_request(&mut socket).await else {
+        return;
+    };
     heard.asked.lock().push((head, body.clone()));
     let (status, answer) = match turn {
         Some(Turn::Hang) => {
@@ -59,8 +61,13 @@ async fn serve(mut socket: TcpStream, turn: Option<Turn>, heard: &Heard) {
         None => (200, good(&body)),
     };
     let answer = answer.to_string();
-    let head = format!("HTTP/1.1 {status} X\r\ncontent-type: application/json\r\nconnection: close\r\ncontent-length: {}", answer.len());
-    let _ = socket.write_all(format!("{head}\r\n\r\n{answer}").as_bytes()).await;
+    let head = format!(
+        "HTTP/1.1 {status} X\r\ncontent-type: application/json\r\nconnection: close\r\ncontent-length: {}",
+        answer.len()
+    );
+    let _ = socket
+        .write_all(format!("{head}\r\n\r\n{answer}").as_bytes())
+        .await;
 }
 
 fn good(body: &Value) -> Value {
@@ -82,7 +89,11 @@ fn entry(address: &str) -> EmbeddingEntry {
         api_key: Some("sk-canary".to_owned().into()),
         dims: 2,
         timeout: LIMIT,
-        retry: RetryPolicy { base: Duration::from_millis(1), cap: Duration::from_millis(2), ..RetryPolicy::default() },
+        retry: RetryPolicy {
+            base: Duration::from_millis(1),
+            cap: Duration::from_millis(2),
+            ..RetryPolicy::default()
+        },
     }
 }
 
@@ -114,35 +125,67 @@ async fn outcome(script: Script) -> (Result<Vec<Vec<f32>>, ModelError>, usize) {
 }
 
 fn refusal(status: u16, message: &str) -> Turn {
-    Turn::Say(status, json!({ "error": { "message": message, "code": null } }))
+    Turn::Say(
+        status,
+        json!({ "error": { "message": message, "code": null } }),
+    )
 }
 
 #[tokio::test]
 async fn every_text_gets_its_vector_in_batches() {
     let (address, heard, _tasks) = server(vec![]).await;
-    let vectors = embedder(entry(&address)).embed(&texts(BATCH + 3)).await.unwrap();
-    let expected: Vec<Vec<f32>> = (0..BATCH + 3).map(|n| vec![(n + 1) as f32, f32::from(b'b')]).collect();
+    let vectors = embedder(entry(&address))
+        .embed(&texts(BATCH + 3))
+        .await
+        .unwrap();
+    let expected: Vec<Vec<f32>> = (0..BATCH + 3)
+        .map(|n| vec![(n + 1) as f32, f32::from(b'b')])
+        .collect();
     assert_eq!(vectors, expected);
     let asked = heard.asked.lock();
-    let sizes: Vec<usize> = asked.iter().map(|(_, body)| body["input"].as_array().unwrap().len()).collect();
+    let sizes: Vec<usize> = asked
+        .iter()
+        .map(|(_, body)| body["input"].as_array().unwrap().len())
+        .collect();
     assert_eq!(sizes, [BATCH, 3]);
     let (head, body) = &asked[0];
-    assert!(head.starts_with("post /v1/embeddings ") && head.contains("authorization: bearer sk-canary"), "{head}");
+    assert!(
+        head.starts_with("post /v1/embeddings ")
+            && head.contains("authorization: bearer sk-canary"),
+        "{head}"
+    );
     assert_eq!(body["model"], "small");
 }
 
 #[tokio::test]
 async fn what_may_pass_is_tried_again_and_what_cannot_is_not() {
     let (embedded, times) = outcome(vec![Turn::Hang, refusal(503, "overloaded")]).await;
-    assert_eq!((embedded.map(|vectors| vectors.len()).map_err(|error| error.kind), times), (Ok(2), 3));
+    assert_eq!(
+        (
+            embedded
+                .map(|vectors| vectors.len())
+                .map_err(|error| error.kind),
+            times
+        ),
+        (Ok(2), 3)
+    );
     let table = [
         (refusal(401, "wrong key sk-canary"), ModelErrorKind::Auth),
-        (refusal(400, "this input is too long"), ModelErrorKind::BadRequest),
         (
-            Turn::Say(200, json!({ "data": [{ "index": 0, "embedding": [1, 2, 3] }, { "index": 1, "embedding": [1, 2, 3] }] })),
+            refusal(400, "this input is too long"),
+            ModelErrorKind::BadRequest,
+        ),
+        (
+            Turn::Say(
+                200,
+                json!({ "data": [{ "index": 0, "embedding": [1, 2, 3] }, { "index": 1, "embedding": [1, 2, 3] }] }),
+            ),
             ModelErrorKind::Config,
         ),
-        (Turn::Say(200, json!({ "choices": [] })), ModelErrorKind::Config),
+        (
+            Turn::Say(200, json!({ "choices": [] })),
+            ModelErrorKind::Config,
+        ),
     ];
     for (turn, kind) in table {
         let (embedded, times) = outcome(vec![turn]).await;
@@ -152,12 +195,23 @@ async fn what_may_pass_is_tried_again_and_what_cannot_is_not() {
     }
     let twice = json!({ "data": [{ "index": 0, "embedding": [1, 2] }, { "index": 0, "embedding": [1, 2] }] });
     let (embedded, times) = outcome(vec![Turn::Say(200, twice); 3]).await;
-    assert_eq!((embedded.unwrap_err().kind, times), (ModelErrorKind::Transient, 3));
+    assert_eq!(
+        (embedded.unwrap_err().kind, times),
+        (ModelErrorKind::Transient, 3)
+    );
 }
 
 #[test]
 fn an_address_that_is_none_is_refused() {
     for address in ["", "ftp://x/v1", "nothing"] {
-        assert!(OpenAiEmbedder::new(entry(address), SharedHttp::new().unwrap(), Arc::new(SystemClock)).is_err(), "{address}");
+        assert!(
+            OpenAiEmbedder::new(
+                entry(address),
+                SharedHttp::new().unwrap(),
+                Arc::new(SystemClock)
+            )
+            .is_err(),
+            "{address}"
+        );
     }
 }

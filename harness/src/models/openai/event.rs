@@ -93,7 +93,10 @@ pub(super) struct CallDelta {
 impl CallDelta {
     /// A call that came in one piece, without an id.
     pub(super) fn whole(name: String, args: Map<String, Value>) -> Self {
-        let function = FunctionDelta { name: Some(name), arguments: Some(Value::Object(args)) };
+        let function = FunctionDelta {
+            name: Some(name),
+            arguments: Some(Value::Object(args)),
+        };
         Self {
             index: None,
             id: None,
@@ -109,9 +112,15 @@ impl CallDelta {
         let spelled = [
             ("extra_content", self.extra_content.take()),
             ("thought_signature", self.thought_signature.take()),
-            ("thoughtSignature", self.thought_signature_in_camel_case.take()),
+            (
+                "thoughtSignature",
+                self.thought_signature_in_camel_case.take(),
+            ),
         ];
-        spelled.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect()
+        spelled
+            .into_iter()
+            .filter_map(|(key, value)| Some((key.to_owned(), value?)))
+            .collect()
     }
 }
 
@@ -142,7 +151,12 @@ impl Delta {
     /// Reasoning added; servers that send several spellings mean the same text.
     pub(super) fn reasoning(&mut self) -> String {
         let details = self.reasoning_details.take();
-        let details = details.as_ref().and_then(Value::as_array).into_iter().flatten().filter_map(|part| part.get("text")?.as_str());
+        let details = details
+            .as_ref()
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+            .filter_map(|part| part.get("text")?.as_str());
         [self.reasoning_content.take(), self.reasoning.take()]
             .into_iter()
             .filter_map(|spelled| match spelled {
@@ -184,20 +198,39 @@ pub(super) struct Usage {
 
 impl From<Usage> for UsageMetadata {
     fn from(usage: Usage) -> Self {
-        let (input, output) = (usage.prompt_tokens.unwrap_or(0), usage.completion_tokens.unwrap_or(0));
-        let part = |details: &Option<Map<String, Value>>, key: &str| count_of(details.as_ref()?.get(key)?);
+        let (input, output) = (
+            usage.prompt_tokens.unwrap_or(0),
+            usage.completion_tokens.unwrap_or(0),
+        );
+        let part =
+            |details: &Option<Map<String, Value>>, key: &str| count_of(details.as_ref()?.get(key)?);
         let parts = |parts: &[(&str, Option<u64>)]| {
-            parts.iter().filter_map(|(name, count)| Some(((*name).to_owned(), Value::from((*count)?)))).collect::<Map<_, _>>()
+            parts
+                .iter()
+                .filter_map(|(name, count)| Some(((*name).to_owned(), Value::from((*count)?))))
+                .collect::<Map<_, _>>()
         };
-        let cached = part(&usage.prompt_tokens_details, "cached_tokens").or(usage.prompt_cache_hit_tokens);
+        let cached =
+            part(&usage.prompt_tokens_details, "cached_tokens").or(usage.prompt_cache_hit_tokens);
         Self {
             input_tokens: input,
             output_tokens: output,
-            total_tokens: usage.total_tokens.unwrap_or_else(|| input.saturating_add(output)),
-            input_token_details: parts(&[("audio", part(&usage.prompt_tokens_details, "audio_tokens")), ("cache_read", cached)]),
+            total_tokens: usage
+                .total_tokens
+                .unwrap_or_else(|| input.saturating_add(output)),
+            input_token_details: parts(&[
+                ("audio", part(&usage.prompt_tokens_details, "audio_tokens")),
+                ("cache_read", cached),
+            ]),
             output_token_details: parts(&[
-                ("audio", part(&usage.completion_tokens_details, "audio_tokens")),
-                ("reasoning", part(&usage.completion_tokens_details, "reasoning_tokens")),
+                (
+                    "audio",
+                    part(&usage.completion_tokens_details, "audio_tokens"),
+                ),
+                (
+                    "reasoning",
+                    part(&usage.completion_tokens_details, "reasoning_tokens"),
+                ),
             ]),
         }
     }

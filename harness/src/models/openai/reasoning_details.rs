@@ -9,7 +9,11 @@ const NEAR: usize = 16;
 
 /// Adds `fragment` to the detail that it continues, or as a new one.
 pub(super) fn add_fragment(details: &mut Vec<Value>, fragment: &Value) {
-    let mut near = details.iter_mut().rev().take(NEAR).filter_map(Value::as_object_mut);
+    let mut near = details
+        .iter_mut()
+        .rev()
+        .take(NEAR)
+        .filter_map(Value::as_object_mut);
     if let Some(more) = fragment.as_object()
         && let Some(begun) = near.find(|begun| continues(begun, more))
     {
@@ -20,7 +24,12 @@ pub(super) fn add_fragment(details: &mut Vec<Value>, fragment: &Value) {
 
 /// Whether `fragment` says more of the same detail: one type, one index, and no other id.
 fn continues(begun: &Map<String, Value>, fragment: &Map<String, Value>) -> bool {
-    let both = |key| begun.get(key).zip(fragment.get(key)).filter(|(known, new)| !known.is_null() && !new.is_null());
+    let both = |key| {
+        begun
+            .get(key)
+            .zip(fragment.get(key))
+            .filter(|(known, new)| !known.is_null() && !new.is_null())
+    };
     let same = |key| both(key).is_some_and(|(known, new)| known == new);
     same("type") && same("index") && both("id").is_none_or(|(known, new)| known == new)
 }
@@ -28,7 +37,11 @@ fn continues(begun: &Map<String, Value>, fragment: &Map<String, Value>) -> bool 
 fn extend(begun: &mut Map<String, Value>, fragment: &Map<String, Value>) {
     for (key, value) in fragment.iter().filter(|(_, value)| !value.is_null()) {
         match (begun.get_mut(key), value) {
-            (Some(Value::String(said)), Value::String(more)) if IN_PIECES.contains(&key.as_str()) => said.push_str(more),
+            (Some(Value::String(said)), Value::String(more))
+                if IN_PIECES.contains(&key.as_str()) =>
+            {
+                said.push_str(more)
+            }
             (Some(known), _) => known.clone_from(value),
             (None, _) => drop(begun.insert(key.clone(), value.clone())),
         }

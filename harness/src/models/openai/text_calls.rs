@@ -25,7 +25,14 @@ pub(super) fn take_calls(text: &str) -> (String, Vec<TextCall>) {
         rest = after;
     }
     kept.push_str(rest);
-    (if calls.is_empty() { kept } else { kept.trim().to_owned() }, calls)
+    (
+        if calls.is_empty() {
+            kept
+        } else {
+            kept.trim().to_owned()
+        },
+        calls,
+    )
 }
 
 /// A block as JSON, `{"name":..,"arguments":..}`, or as tags, `<function=name><parameter=key>value</parameter></function>`.
@@ -41,18 +48,30 @@ fn read(block: &str) -> Option<TextCall> {
     }
     let (name, body) = match block.split_once("<function=") {
         Some((_, function)) => function.split_once('>')?,
-        None => block.split_once("<parameter=").map_or((block, ""), |(name, _)| (name, &block[name.len()..])),
+        None => block
+            .split_once("<parameter=")
+            .map_or((block, ""), |(name, _)| (name, &block[name.len()..])),
     };
     let name = name.trim().trim_matches(['"', '\'']);
-    let callable = !name.is_empty() && name.chars().all(|letter| letter.is_ascii_alphanumeric() || "_-.:".contains(letter));
+    let callable = !name.is_empty()
+        && name
+            .chars()
+            .all(|letter| letter.is_ascii_alphanumeric() || "_-.:".contains(letter));
     let mut args = Map::new();
     for parameter in body.split("<parameter=").skip(1) {
         let (key, value) = parameter.split_once('>')?;
-        let value = value.split_once("</parameter>").map_or(value, |(value, _)| value).trim_matches('\n');
-        let value = serde_json::from_str(value.trim()).unwrap_or_else(|_| Value::String(value.to_owned()));
+        let value = value
+            .split_once("</parameter>")
+            .map_or(value, |(value, _)| value)
+            .trim_matches('\n');
+        let value =
+            serde_json::from_str(value.trim()).unwrap_or_else(|_| Value::String(value.to_owned()));
         args.insert(key.trim().trim_matches(['"', '\'']).to_owned(), value);
     }
-    callable.then(|| TextCall { name: name.to_owned(), args })
+    callable.then(|| TextCall {
+        name: name.to_owned(),
+        args,
+    })
 }
 
 #[cfg(test)]
@@ -73,7 +92,11 @@ mod tests {
             let (text, calls) = take_calls(&format!("Let me look. {form}\n"));
             assert_eq!(text, "Let me look.");
             assert_eq!(calls.len(), 1, "{form}");
-            assert_eq!((calls[0].name.as_str(), json!(calls[0].args)), ("ls", json!({"path": "/ä", "deep": 2})), "{form}");
+            assert_eq!(
+                (calls[0].name.as_str(), json!(calls[0].args)),
+                ("ls", json!({"path": "/ä", "deep": 2})),
+                "{form}"
+            );
         }
         let (text, calls) = take_calls("<tool_call>a</tool_call> and <tool_call>b</tool_call>");
         assert_eq!((text.as_str(), calls.len()), ("and", 2));
@@ -81,7 +104,13 @@ mod tests {
 
     #[test]
     fn what_is_no_call_stays() {
-        for text in ["plain", "<tool_call>what is this?</tool_call> x", "a </tool_call>", "<tool_call>", ""] {
+        for text in [
+            "plain",
+            "<tool_call>what is this?</tool_call> x",
+            "a </tool_call>",
+            "<tool_call>",
+            "",
+        ] {
             assert_eq!(take_calls(text), (text.to_owned(), vec![]));
         }
     }

@@ -6,18 +6,28 @@ use super::calls::CALL_EXTRAS_KWARG;
 use super::decode::REASONING_DETAILS_KWARG;
 use super::dialect::Dialect;
 use crate::messages::{Content, InvalidToolCall, Message, MessageKind, ToolCall, kwargs};
-use crate::models::http::{Block, Image, Settings, blocks, short_id, system_text, tool_name, wire_name};
+use crate::models::http::{
+    Block, Image, Settings, blocks, short_id, system_text, tool_name, wire_name,
+};
 use crate::models::{ModelRequest, ToolSchema};
 
 /// Longer ids of calls are refused.
 const LONGEST_ID: usize = 40;
 
 /// The body to post.
-pub(super) fn body(model: &str, settings: &Map<String, Value>, request: &ModelRequest, dialect: Dialect) -> Value {
+pub(super) fn body(
+    model: &str,
+    settings: &Map<String, Value>,
+    request: &ModelRequest,
+    dialect: Dialect,
+) -> Value {
     let counted = settings.get("stream_usage") != Some(&Value::Bool(false));
     let mut body = Map::new();
     body.insert("model".to_owned(), json!(model));
-    body.insert("messages".to_owned(), Value::Array(messages(request, dialect)));
+    body.insert(
+        "messages".to_owned(),
+        Value::Array(messages(request, dialect)),
+    );
     if !request.tools.is_empty() {
         body.insert("tools".to_owned(), request.tools.iter().map(tool).collect());
     }
@@ -73,23 +83,60 @@ fn message(message: &Message, dialect: Dialect) -> Option<Value> {
         MessageKind::System | MessageKind::Remove => return None,
         MessageKind::Human => {
             set("role", json!("user"));
-            set("content", if dialect.flattens_content { json!(message.content.text()) } else { user_content(&message.content) });
+            set(
+                "content",
+                if dialect.flattens_content {
+                    json!(message.content.text())
+                } else {
+                    user_content(&message.content)
+                },
+            );
         }
-        MessageKind::Ai { tool_calls, invalid_tool_calls, .. } => {
+        MessageKind::Ai {
+            tool_calls,
+            invalid_tool_calls,
+            ..
+        } => {
             let text = message.content.text();
-            let extras = message.additional_kwargs.get(CALL_EXTRAS_KWARG).filter(|_| dialect.returns_call_extras);
-            let readable = tool_calls.iter().map(|call| with_extras(self::call(call), &call.id, extras));
-            let unreadable =
-                invalid_tool_calls.iter().map(|call| with_extras(invalid_call(call), call.id.as_deref().unwrap_or_default(), extras));
+            let extras = message
+                .additional_kwargs
+                .get(CALL_EXTRAS_KWARG)
+                .filter(|_| dialect.returns_call_extras);
+            let readable = tool_calls
+                .iter()
+                .map(|call| with_extras(self::call(call), &call.id, extras));
+            let unreadable = invalid_tool_calls.iter().map(|call| {
+                with_extras(
+                    invalid_call(call),
+                    call.id.as_deref().unwrap_or_default(),
+                    extras,
+                )
+            });
             let calls: Vec<Value> = readable.chain(unreadable).collect();
             set("role", json!("assistant"));
-            set("content", if text.is_empty() && !calls.is_empty() { Value::Null } else { Value::String(text) });
-            let reasoning = message.additional_kwargs.get(kwargs::REASONING_CONTENT).and_then(Value::as_str);
-            let reasoning = reasoning.filter(|reasoning| !reasoning.is_empty()).or(dialect.reasoning_placeholder);
+            set(
+                "content",
+                if text.is_empty() && !calls.is_empty() {
+                    Value::Null
+                } else {
+                    Value::String(text)
+                },
+            );
+            let reasoning = message
+                .additional_kwargs
+                .get(kwargs::REASONING_CONTENT)
+                .and_then(Value::as_str);
+            let reasoning = reasoning
+                .filter(|reasoning| !reasoning.is_empty())
+                .or(dialect.reasoning_placeholder);
             if let Some((field, reasoning)) = dialect.reasoning_field.zip(reasoning) {
                 set(field, json!(reasoning));
             }
-            if let Some(details) = message.additional_kwargs.get(REASONING_DETAILS_KWARG).filter(|_| dialect.returns_reasoning_details) {
+            if let Some(details) = message
+                .additional_kwargs
+                .get(REASONING_DETAILS_KWARG)
+                .filter(|_| dialect.returns_reasoning_details)
+            {
                 set("reasoning_details", details.clone());
             }
             if !calls.is_empty() {
@@ -103,20 +150,34 @@ fn message(message: &Message, dialect: Dialect) -> Option<Value> {
             return Some(Value::Object(object));
         }
     }
-    if let Some(name) = message.name.as_deref().filter(|_| !dialect.drops_names).and_then(wire_name) {
+    if let Some(name) = message
+        .name
+        .as_deref()
+        .filter(|_| !dialect.drops_names)
+        .and_then(wire_name)
+    {
         set("name", json!(name));
     }
     Some(Value::Object(object))
 }
 
 fn call(call: &ToolCall) -> Value {
-    function_call(&call.id, &call.name, Value::Object(call.args.clone()).to_string())
+    function_call(
+        &call.id,
+        &call.name,
+        Value::Object(call.args.clone()).to_string(),
+    )
 }
 
 /// A call whose arguments could not be read goes back as a readable one: strict servers parse the arguments of the history.
 fn invalid_call(call: &InvalidToolCall) -> Value {
-    let arguments = json!({"unreadable_arguments": call.args.as_deref().unwrap_or_default()}).to_string();
-    function_call(call.id.as_deref().unwrap_or_default(), call.name.as_deref().unwrap_or_default(), arguments)
+    let arguments =
+        json!({"unreadable_arguments": call.args.as_deref().unwrap_or_default()}).to_string();
+    function_call(
+        call.id.as_deref().unwrap_or_default(),
+        call.name.as_deref().unwrap_or_default(),
+        arguments,
+    )
 }
 
 fn function_call(id: &str, name: &str, arguments: String) -> Value {
@@ -125,7 +186,10 @@ fn function_call(id: &str, name: &str, arguments: String) -> Value {
 
 /// Puts what came with the call `id` back beside it.
 fn with_extras(mut call: Value, id: &str, extras: Option<&Value>) -> Value {
-    if let (Some(call), Some(Value::Object(extras))) = (call.as_object_mut(), extras.and_then(|extras| extras.get(id))) {
+    if let (Some(call), Some(Value::Object(extras))) = (
+        call.as_object_mut(),
+        extras.and_then(|extras| extras.get(id)),
+    ) {
         call.extend(extras.clone());
     }
     call
@@ -144,7 +208,11 @@ fn tool_text(content: &Content, dialect: Dialect) -> String {
         _ if dialect.sees_images => "(images follow)".to_owned(),
         count => format!("({count} images, which you cannot see)"),
     };
-    if text.is_empty() { images } else { format!("{text}\n{images}") }
+    if text.is_empty() {
+        images
+    } else {
+        format!("{text}\n{images}")
+    }
 }
 
 fn images_of(content: &Content) -> impl Iterator<Item = Value> {
@@ -160,7 +228,9 @@ fn shown_images(images: &mut Vec<Value>) -> Option<Value> {
         return None;
     }
     let said = json!({"type": "text", "text": "(images of the results)"});
-    Some(json!({"role": "user", "content": std::iter::once(said).chain(images.drain(..)).collect::<Value>()}))
+    Some(
+        json!({"role": "user", "content": std::iter::once(said).chain(images.drain(..)).collect::<Value>()}),
+    )
 }
 
 fn image_url(image: &Image<'_>) -> Value {

@@ -8,7 +8,8 @@ use serde_json::{Map, Value, json};
 use super::event::{Event, Response};
 use crate::messages::MessageChunk;
 use crate::models::http::{
-    AnswerReader, CallPieces, Chunks, DecodeError, Ending, Maker, Parts, Refused, add_reasoning, keep_parts, says_something,
+    AnswerReader, CallPieces, Chunks, DecodeError, Ending, Maker, Parts, Refused, add_reasoning,
+    keep_parts, says_something,
 };
 
 /// More items than this in one answer are a fault of the provider's stream.
@@ -77,7 +78,9 @@ impl Reader {
                 self.place(index, Item::Reasoning { shown: true })?;
                 self.reason(event.text(), &mut chunk);
             }
-            "response.reasoning_summary_part.added" if event.summary_index.unwrap_or(0) > 0 && self.reasoned => {
+            "response.reasoning_summary_part.added"
+                if event.summary_index.unwrap_or(0) > 0 && self.reasoned =>
+            {
                 add_reasoning(&mut chunk, "\n\n".to_owned());
             }
             "response.function_call_arguments.delta" => {
@@ -88,7 +91,9 @@ impl Reader {
             }
             "response.output_item.done" => self.end(index, event.item, &mut chunk)?,
             "response.completed" | "response.incomplete" | "response.failed" | "response.done" => {
-                let response = event.response.ok_or_else(|| DecodeError::Malformed("an end without a response".to_owned()))?;
+                let response = event.response.ok_or_else(|| {
+                    DecodeError::Malformed("an end without a response".to_owned())
+                })?;
                 self.finish(response)?;
                 return self.close(out);
             }
@@ -99,15 +104,26 @@ impl Reader {
         Ok(())
     }
 
-    fn begin(&mut self, index: u64, item: Option<&Value>, chunk: &mut MessageChunk) -> Result<(), DecodeError> {
+    fn begin(
+        &mut self,
+        index: u64,
+        item: Option<&Value>,
+        chunk: &mut MessageChunk,
+    ) -> Result<(), DecodeError> {
         self.begun = true;
-        let text = |key: &str| item.and_then(|item| item.get(key)?.as_str()).unwrap_or_default();
+        let text = |key: &str| {
+            item.and_then(|item| item.get(key)?.as_str())
+                .unwrap_or_default()
+        };
         let begun = match text("type") {
             "message" => Item::Message { said: false },
             "function_call" => {
                 let at = self.calls.begin(text("call_id"), text("name"), chunk);
                 self.parts.call(self.calls.id(at), Map::new());
-                Item::Call { at, streamed: false }
+                Item::Call {
+                    at,
+                    streamed: false,
+                }
             }
             "reasoning" => Item::Reasoning { shown: false },
             _ => Item::Other,
@@ -118,23 +134,43 @@ impl Reader {
     /// What is known of the item at `index`, which some servers do not announce.
     fn place(&mut self, index: u64, item: Item) -> Result<(), DecodeError> {
         if self.items.len() >= MOST_ITEMS && !self.items.contains_key(&index) {
-            return Err(DecodeError::TooLong("the answer has too many items".to_owned()));
+            return Err(DecodeError::TooLong(
+                "the answer has too many items".to_owned(),
+            ));
         }
         self.items.insert(index, item);
         Ok(())
     }
 
     /// Takes a whole item: what deltas have said of it already is not said again.
-    fn end(&mut self, index: u64, item: Option<Value>, chunk: &mut MessageChunk) -> Result<(), DecodeError> {
-        let Some(item) = item.filter(Value::is_object) else { return Ok(()) };
+    fn end(
+        &mut self,
+        index: u64,
+        item: Option<Value>,
+        chunk: &mut MessageChunk,
+    ) -> Result<(), DecodeError> {
+        let Some(item) = item.filter(Value::is_object) else {
+            return Ok(());
+        };
         // Where a server gives no places, all items have the same.
-        if !self.items.get(&index).is_some_and(|known| known.is(&item["type"])) {
+        if !self
+            .items
+            .get(&index)
+            .is_some_and(|known| known.is(&item["type"]))
+        {
             self.begin(index, Some(&item), chunk)?;
         }
         match self.items.get(&index) {
             Some(Item::Message { said: false }) => self.say(&texts(&item, "content"), chunk),
-            Some(Item::Call { at, streamed: false }) => {
-                let arguments = item.get("arguments").and_then(Value::as_str).unwrap_or_default().to_owned();
+            Some(Item::Call {
+                at,
+                streamed: false,
+            }) => {
+                let arguments = item
+                    .get("arguments")
+                    .and_then(Value::as_str)
+                    .unwrap_or_default()
+                    .to_owned();
                 self.calls.add(*at, arguments, chunk);
             }
             Some(Item::Reasoning { shown }) => {
@@ -171,10 +207,15 @@ impl Reader {
         self.begun = true;
         self.ending.name_model(response.model);
         self.ending.usage = response.usage.map(Into::into);
-        let details = response.incomplete_details.as_ref().and_then(|details| details.get("reason")?.as_str());
+        let details = response
+            .incomplete_details
+            .as_ref()
+            .and_then(|details| details.get("reason")?.as_str());
         let reason = match (response.status.as_deref(), details) {
             (Some("failed" | "cancelled"), _) => {
-                let refused = Refused::read(&json!({"error": response.error.unwrap_or_else(|| json!({}))})).unwrap_or_default();
+                let refused =
+                    Refused::read(&json!({"error": response.error.unwrap_or_else(|| json!({}))}))
+                        .unwrap_or_default();
                 return Err(DecodeError::Refused(refused));
             }
             (_, Some("max_output_tokens")) => "length",
@@ -189,14 +230,24 @@ impl Reader {
 
 /// The text of an item's parts.
 fn texts(item: &Value, key: &str) -> String {
-    let parts = item.get(key).and_then(Value::as_array).into_iter().flatten();
-    parts.filter_map(|part| part.get("text").or(part.get("refusal"))?.as_str()).collect()
+    let parts = item
+        .get(key)
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten();
+    parts
+        .filter_map(|part| part.get("text").or(part.get("refusal"))?.as_str())
+        .collect()
 }
 
 impl AnswerReader for Reader {
     fn event(&mut self, payload: &[u8], out: &mut Chunks) -> Result<(), DecodeError> {
         if payload == b"[DONE]" {
-            return if self.is_finished() { self.close(out) } else { Err(DecodeError::Cut) };
+            return if self.is_finished() {
+                self.close(out)
+            } else {
+                Err(DecodeError::Cut)
+            };
         }
         let event: Event = serde_json::from_slice(payload)?;
         if event.kind == "error" || event.kind.is_empty() {
@@ -216,7 +267,13 @@ impl AnswerReader for Reader {
         }
         let mut response: Response = serde_json::from_value(body)?;
         let mut chunk = self.ending.chunk();
-        for (item, index) in response.output.take().unwrap_or_default().into_iter().zip(0..) {
+        for (item, index) in response
+            .output
+            .take()
+            .unwrap_or_default()
+            .into_iter()
+            .zip(0..)
+        {
             self.end(index, Some(item), &mut chunk)?;
         }
         self.finish(response)?;

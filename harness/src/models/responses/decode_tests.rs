@@ -1,14 +1,24 @@
 //! Streams as the responses API sends them.
 
 use super::*;
-use crate::models::http::wire_kit::{Story, decoded, invalid_calls, message, message_of_whole, stories_add_up, survives_anything};
+use crate::models::http::wire_kit::{
+    Story, decoded, invalid_calls, message, message_of_whole, stories_add_up, survives_anything,
+};
 
 fn reader() -> Reader {
     Reader::new("m1", Arc::new(Maker::new("openai", "h.test", "asked")))
 }
 
 fn events(events: &[Value]) -> String {
-    events.iter().map(|event| format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap())).collect()
+    events
+        .iter()
+        .map(|event| {
+            format!(
+                "event: {}\ndata: {event}\n\n",
+                event["type"].as_str().unwrap()
+            )
+        })
+        .collect()
 }
 
 fn added(index: usize, item: Value) -> Value {
@@ -47,11 +57,17 @@ fn recorded() -> String {
         json!({"type": "response.reasoning_summary_part.added", "output_index": 0, "summary_index": 1}),
         delta("reasoning_summary_text", 0, "世界"),
         done(0, reasoning()),
-        added(1, json!({"type": "message", "role": "assistant", "content": []})),
+        added(
+            1,
+            json!({"type": "message", "role": "assistant", "content": []}),
+        ),
         delta("output_text", 1, "Grüße "),
         delta("output_text", 1, "🦌"),
         json!({"type": "response.output_text.done", "output_index": 1, "text": "Grüße 🦌"}),
-        done(1, json!({"type": "message", "content": [{"type": "output_text", "text": "Grüße 🦌"}]})),
+        done(
+            1,
+            json!({"type": "message", "content": [{"type": "output_text", "text": "Grüße 🦌"}]}),
+        ),
         added(2, call("a", "ls", "")),
         added(3, call("b", "sh", "")),
         delta("function_call_arguments", 2, "{\"pa"),
@@ -67,8 +83,14 @@ fn recorded() -> String {
 fn a_recorded_stream_adds_up_to_its_message() {
     let message = message(reader, &recorded());
     assert_eq!(message.content.text(), "Grüße 🦌");
-    assert_eq!(message.additional_kwargs["reasoning_content"], "Höm\n\n世界");
-    assert_eq!(json!(message.tool_calls()), json!([{"name": "ls", "args": {"path": 1}, "id": "a", "type": "tool_call"}]));
+    assert_eq!(
+        message.additional_kwargs["reasoning_content"],
+        "Höm\n\n世界"
+    );
+    assert_eq!(
+        json!(message.tool_calls()),
+        json!([{"name": "ls", "args": {"path": 1}, "id": "a", "type": "tool_call"}])
+    );
     assert_eq!(invalid_calls(&message), 1);
     assert_eq!(
         json!(message.usage()),
@@ -95,11 +117,24 @@ fn tell(story: &Story) -> String {
     let mut item = |head: Value, kind: &str, text: &str| {
         let index = told.len();
         told.push(added(index, head.clone()));
-        told.extend(story.pieces(text).iter().map(|piece| delta(kind, index, piece)));
+        told.extend(
+            story
+                .pieces(text)
+                .iter()
+                .map(|piece| delta(kind, index, piece)),
+        );
         told.push(done(index, head));
     };
-    item(json!({"type": "reasoning", "summary": []}), "reasoning_summary_text", &story.thought);
-    item(json!({"type": "message", "content": []}), "output_text", &story.text);
+    item(
+        json!({"type": "reasoning", "summary": []}),
+        "reasoning_summary_text",
+        &story.thought,
+    );
+    item(
+        json!({"type": "message", "content": []}),
+        "output_text",
+        &story.text,
+    );
     for (at, (name, args)) in story.calls.iter().enumerate() {
         let head = json!({"type": "function_call", "call_id": format!("c{at}"), "name": name});
         item(head, "function_call_arguments", &args.to_string());
@@ -116,12 +151,28 @@ fn what_is_streamed_adds_up() {
 #[test]
 fn items_without_deltas_and_whole_answers_are_read_too() {
     let text = json!({"type": "message", "content": [{"type": "output_text", "text": "so"}, {"type": "refusal", "refusal": " no"}]});
-    let call = json!({"type": "function_call", "call_id": "a", "name": "ls", "arguments": "{\"x\":1}"});
+    let call =
+        json!({"type": "function_call", "call_id": "a", "name": "ls", "arguments": "{\"x\":1}"});
     let check = |message: crate::messages::Message| {
-        assert_eq!((message.content.text().as_str(), &message.additional_kwargs["reasoning_content"]), ("so no", &json!("Höm")));
+        assert_eq!(
+            (
+                message.content.text().as_str(),
+                &message.additional_kwargs["reasoning_content"]
+            ),
+            ("so no", &json!("Höm"))
+        );
         assert_eq!(json!(message.tool_calls()[0].args), json!({"x": 1}));
     };
-    check(message(reader, &events(&[created(), done(0, reasoning()), done(1, text.clone()), done(2, call.clone()), completed()])));
+    check(message(
+        reader,
+        &events(&[
+            created(),
+            done(0, reasoning()),
+            done(1, text.clone()),
+            done(2, call.clone()),
+            completed(),
+        ]),
+    ));
     let body = json!({"object": "response", "status": "completed", "error": null, "output": [reasoning(), text, call], "usage": {}});
     check(message_of_whole(reader, &body));
 }
@@ -131,27 +182,65 @@ fn text_and_thoughts_that_nobody_announced_are_said_once() {
     let text = json!({"type": "message", "content": [{"type": "output_text", "text": "so"}]});
     let call = json!({"type": "function_call", "call_id": "a", "name": "ls", "arguments": "{}"});
     let stream = |at: [usize; 3]| {
-        let (thought, said) = (delta("reasoning_summary_text", at[0], "Höm"), delta("output_text", at[1], "so"));
-        events(&[created(), thought, done(at[0], reasoning()), said, done(at[1], text.clone()), done(at[2], call.clone()), completed()])
+        let (thought, said) = (
+            delta("reasoning_summary_text", at[0], "Höm"),
+            delta("output_text", at[1], "so"),
+        );
+        events(&[
+            created(),
+            thought,
+            done(at[0], reasoning()),
+            said,
+            done(at[1], text.clone()),
+            done(at[2], call.clone()),
+            completed(),
+        ])
     };
     for at in [[0, 1, 2], [0, 0, 0]] {
         let message = message(reader, &stream(at));
-        assert_eq!((message.content.text().as_str(), &message.additional_kwargs["reasoning_content"]), ("so", &json!("Höm")), "{at:?}");
+        assert_eq!(
+            (
+                message.content.text().as_str(),
+                &message.additional_kwargs["reasoning_content"]
+            ),
+            ("so", &json!("Höm")),
+            "{at:?}"
+        );
         assert_eq!(message.tool_calls().len(), 1, "{at:?}");
     }
 }
 
 #[test]
 fn ends_that_are_no_success_are_told_apart() {
-    let ended = |kind: &str, response: Value| events(&[created(), json!({"type": kind, "response": response})]);
-    let long = ended("response.incomplete", json!({"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}}));
-    assert_eq!(message(reader, &long).response_metadata["finish_reason"], "length");
+    let ended = |kind: &str, response: Value| {
+        events(&[created(), json!({"type": kind, "response": response})])
+    };
+    let long = ended(
+        "response.incomplete",
+        json!({"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}}),
+    );
+    assert_eq!(
+        message(reader, &long).response_metadata["finish_reason"],
+        "length"
+    );
     let refused = |stream: String| match decoded(reader, &[stream.as_bytes()]).1 {
         Some(DecodeError::Refused(refused)) => (refused.code, refused.message),
         other => panic!("{other:?}"),
     };
-    let failed = ended("response.failed", json!({"status": "failed", "error": {"code": "rate_limit_exceeded", "message": "slow"}}));
-    assert_eq!(refused(failed), ("rate_limit_exceeded".to_owned(), "slow".to_owned()));
-    let error = events(&[created(), json!({"type": "error", "code": "server_error", "message": "oops", "param": null})]);
-    assert_eq!(refused(error), ("server_error".to_owned(), "oops".to_owned()));
+    let failed = ended(
+        "response.failed",
+        json!({"status": "failed", "error": {"code": "rate_limit_exceeded", "message": "slow"}}),
+    );
+    assert_eq!(
+        refused(failed),
+        ("rate_limit_exceeded".to_owned(), "slow".to_owned())
+    );
+    let error = events(&[
+        created(),
+        json!({"type": "error", "code": "server_error", "message": "oops", "param": null}),
+    ]);
+    assert_eq!(
+        refused(error),
+        ("server_error".to_owned(), "oops".to_owned())
+    );
 }

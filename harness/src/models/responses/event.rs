@@ -25,7 +25,10 @@ pub(super) struct Event {
 impl Event {
     /// The text that the event adds.
     pub(super) fn text(&self) -> &str {
-        self.delta.as_ref().and_then(Value::as_str).unwrap_or_default()
+        self.delta
+            .as_ref()
+            .and_then(Value::as_str)
+            .unwrap_or_default()
     }
 }
 
@@ -61,17 +64,29 @@ pub(super) struct Usage {
 
 impl From<Usage> for UsageMetadata {
     fn from(usage: Usage) -> Self {
-        let (input, output) = (usage.input_tokens.unwrap_or(0), usage.output_tokens.unwrap_or(0));
+        let (input, output) = (
+            usage.input_tokens.unwrap_or(0),
+            usage.output_tokens.unwrap_or(0),
+        );
         let part = |name: &str, details: Option<Map<String, Value>>, key: &str| {
             let count = details.and_then(|details| count_of(details.get(key)?));
-            count.map(|count| (name.to_owned(), Value::from(count))).into_iter().collect()
+            count
+                .map(|count| (name.to_owned(), Value::from(count)))
+                .into_iter()
+                .collect()
         };
         Self {
             input_tokens: input,
             output_tokens: output,
-            total_tokens: usage.total_tokens.unwrap_or_else(|| input.saturating_add(output)),
+            total_tokens: usage
+                .total_tokens
+                .unwrap_or_else(|| input.saturating_add(output)),
             input_token_details: part("cache_read", usage.input_tokens_details, "cached_tokens"),
-            output_token_details: part("reasoning", usage.output_tokens_details, "reasoning_tokens"),
+            output_token_details: part(
+                "reasoning",
+                usage.output_tokens_details,
+                "reasoning_tokens",
+            ),
         }
     }
 }

@@ -17,7 +17,9 @@ pub(super) fn items(request: &ModelRequest, maker: Option<&Maker>) -> Vec<Value>
             MessageKind::System | MessageKind::Remove => {}
             MessageKind::Human => {
                 let content = parts(&message.content);
-                items.extend((!content.is_empty()).then(|| json!({"role": "user", "content": content})));
+                items.extend(
+                    (!content.is_empty()).then(|| json!({"role": "user", "content": content})),
+                );
             }
             MessageKind::Ai { .. } => items.extend(answer(message, maker)),
             MessageKind::Tool { tool_call_id, .. } => {
@@ -42,22 +44,39 @@ fn parts(content: &Content) -> Vec<Value> {
 /// A result is text, unless there is more than text in it.
 fn output(content: &Content) -> Value {
     let parts = parts(content);
-    if parts.iter().all(|part| part["type"] == "input_text") { json!(content.text()) } else { Value::Array(parts) }
+    if parts.iter().all(|part| part["type"] == "input_text") {
+        json!(content.text())
+    } else {
+        Value::Array(parts)
+    }
 }
 
 fn answer(message: &Message, maker: Option<&Maker>) -> Vec<Value> {
     let text = message.content.text();
     let as_item = |part| match part {
-        Said::Text(text, _) => (!text.is_empty()).then(|| json!({"role": "assistant", "content": [{"type": "output_text", "text": text}]})),
-        Said::Call(call, _) => Some(function_call(&call.id, &call.name, json!(call.args).to_string())),
+        Said::Text(text, _) => (!text.is_empty()).then(
+            || json!({"role": "assistant", "content": [{"type": "output_text", "text": text}]}),
+        ),
+        Said::Call(call, _) => Some(function_call(
+            &call.id,
+            &call.name,
+            json!(call.args).to_string(),
+        )),
         Said::Invalid(call) => {
             let arguments = json!({"unreadable_arguments": call.args}).to_string();
-            Some(function_call(call.id.as_deref().unwrap_or_default(), call.name.as_deref().unwrap_or_default(), arguments))
+            Some(function_call(
+                call.id.as_deref().unwrap_or_default(),
+                call.name.as_deref().unwrap_or_default(),
+                arguments,
+            ))
         }
         Said::Own(item) => Some(item),
         Said::Thought(..) => None,
     };
-    let mut items: Vec<Value> = said(message, &text, maker).into_iter().filter_map(as_item).collect();
+    let mut items: Vec<Value> = said(message, &text, maker)
+        .into_iter()
+        .filter_map(as_item)
+        .collect();
     // Reasoning that nothing came of is refused.
     while items.last().is_some_and(|item| item["type"] == "reasoning") {
         items.pop();

@@ -61,7 +61,10 @@ pub(in crate::models) struct Responses {
 
 impl Responses {
     /// The wire of `entry`, and the way to its server, which is one of `site` unless the entry says otherwise.
-    pub(in crate::models) fn of(entry: &ModelEntry, site: Site) -> Result<(Self, Endpoint), String> {
+    pub(in crate::models) fn of(
+        entry: &ModelEntry,
+        site: Site,
+    ) -> Result<(Self, Endpoint), String> {
         Self::read(entry, site, Flavor::OpenAi)
     }
 
@@ -71,29 +74,65 @@ impl Responses {
     }
 
     fn read(entry: &ModelEntry, site: Site, flavor: Flavor) -> Result<(Self, Endpoint), String> {
-        let reasons = flavor == Flavor::Codex || entry.supports_thinking || entry.supports_reasoning_effort;
-        let account = entry.extra.get("account_id").and_then(Value::as_str).map(str::to_owned);
+        let reasons =
+            flavor == Flavor::Codex || entry.supports_thinking || entry.supports_reasoning_effort;
+        let account = entry
+            .extra
+            .get("account_id")
+            .and_then(Value::as_str)
+            .map(str::to_owned);
         let endpoint = Endpoint::read(entry, site)?;
-        let maker = Arc::new(Maker::new(flavor.provider(), endpoint.server(), &entry.model));
-        let elsewhere = (flavor == Flavor::Codex && endpoint.is_at(SIGNED_IN_HOST)).then(|| Url::parse(OPEN_API));
+        let maker = Arc::new(Maker::new(
+            flavor.provider(),
+            endpoint.server(),
+            &entry.model,
+        ));
+        let elsewhere = (flavor == Flavor::Codex && endpoint.is_at(SIGNED_IN_HOST))
+            .then(|| Url::parse(OPEN_API));
         let for_filed_keys = elsewhere.transpose().map_err(|error| error.to_string())?;
-        Ok((Self { maker, flavor, reasons, account, for_filed_keys }, endpoint))
+        Ok((
+            Self {
+                maker,
+                flavor,
+                reasons,
+                account,
+                for_filed_keys,
+            },
+            endpoint,
+        ))
     }
 }
 
 impl Wire for Responses {
     type Reader = Reader;
 
-    fn call(&self, request: &ModelRequest, settings: &Map<String, Value>, endpoint: &Endpoint, key: Option<&Credential>) -> Call {
+    fn call(
+        &self,
+        request: &ModelRequest,
+        settings: &Map<String, Value>,
+        endpoint: &Endpoint,
+        key: Option<&Credential>,
+    ) -> Call {
         let mut headers: Vec<_> = key.map(bearer).into_iter().collect();
         if self.flavor == Flavor::Codex {
-            let account = key.and_then(|key| key.account.as_ref()).or(self.account.as_ref());
+            let account = key
+                .and_then(|key| key.account.as_ref())
+                .or(self.account.as_ref());
             headers.extend(account.map(|account| ("chatgpt-account-id", account.clone())));
             headers.push(("originator", "deerflow".to_owned()));
         }
-        let elsewhere = self.for_filed_keys.as_ref().filter(|_| key.is_some_and(|key| key.is_filed_key));
-        let url = elsewhere.cloned().unwrap_or_else(|| endpoint.url(&["responses"]));
-        Call { url, headers, body: body(&self.maker, settings, request, self.flavor, self.reasons) }
+        let elsewhere = self
+            .for_filed_keys
+            .as_ref()
+            .filter(|_| key.is_some_and(|key| key.is_filed_key));
+        let url = elsewhere
+            .cloned()
+            .unwrap_or_else(|| endpoint.url(&["responses"]));
+        Call {
+            url,
+            headers,
+            body: body(&self.maker, settings, request, self.flavor, self.reasons),
+        }
     }
 
     fn reader(&self, message_id: &str) -> Reader {

@@ -8,25 +8,44 @@ use crate::models::http::{Maker, Settings, system_text};
 use crate::models::{ModelRequest, ToolSchema};
 
 /// Settings of chat completions that this API has no place for.
-const OF_CHAT_COMPLETIONS: &[&str] = &["stop", "seed", "n", "presence_penalty", "frequency_penalty", "logprobs", "stream_options"];
+const OF_CHAT_COMPLETIONS: &[&str] = &[
+    "stop",
+    "seed",
+    "n",
+    "presence_penalty",
+    "frequency_penalty",
+    "logprobs",
+    "stream_options",
+];
 
 /// The efforts that Codex takes.
 const CODEX_EFFORTS: &[&str] = &["low", "medium", "high", "xhigh"];
 
 /// The body to post. `reasons` says whether the model can reason.
-pub(super) fn body(maker: &Maker, settings: &Map<String, Value>, request: &ModelRequest, flavor: Flavor, reasons: bool) -> Value {
+pub(super) fn body(
+    maker: &Maker,
+    settings: &Map<String, Value>,
+    request: &ModelRequest,
+    flavor: Flavor,
+    reasons: bool,
+) -> Value {
     let mut settings = Settings::of(settings);
     let mut body = Map::from_iter([("model".to_owned(), json!(maker.model()))]);
     let system = system_text(request);
     match flavor {
         // It insists on instructions, even on none.
-        Flavor::Codex => body.extend([("instructions".to_owned(), json!(system.unwrap_or_default()))]),
+        Flavor::Codex => {
+            body.extend([("instructions".to_owned(), json!(system.unwrap_or_default()))])
+        }
         Flavor::OpenAi => body.extend(system.map(|text| ("instructions".to_owned(), json!(text)))),
     }
     let reasoning = reasoning(&mut settings, request, flavor);
     let reasons = reasons || reasoning.is_some();
     // Models that do not reason refuse the reasoning of earlier answers.
-    body.insert("input".to_owned(), Value::Array(items(request, reasons.then_some(maker))));
+    body.insert(
+        "input".to_owned(),
+        Value::Array(items(request, reasons.then_some(maker))),
+    );
     if !request.tools.is_empty() {
         body.insert("tools".to_owned(), request.tools.iter().map(tool).collect());
     }
@@ -64,11 +83,20 @@ fn reasoning(settings: &mut Settings, request: &ModelRequest, flavor: Flavor) ->
         _ => Map::new(),
     };
     if flavor == Flavor::Codex {
-        let asked = effort.as_ref().and_then(Value::as_str).filter(|effort| CODEX_EFFORTS.contains(effort));
-        let effort = if request.thinking { asked.unwrap_or("medium") } else { "none" };
+        let asked = effort
+            .as_ref()
+            .and_then(Value::as_str)
+            .filter(|effort| CODEX_EFFORTS.contains(effort));
+        let effort = if request.thinking {
+            asked.unwrap_or("medium")
+        } else {
+            "none"
+        };
         reasoning.entry("effort").or_insert_with(|| json!(effort));
         if request.thinking {
-            reasoning.entry("summary").or_insert_with(|| json!("detailed"));
+            reasoning
+                .entry("summary")
+                .or_insert_with(|| json!("detailed"));
         }
     } else if let Some(effort) = effort {
         reasoning.entry("effort").or_insert(effort);

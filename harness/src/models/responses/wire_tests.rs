@@ -15,18 +15,42 @@ fn sent(extra: Value, flavor: Flavor, supports: bool, request: &ModelRequest) ->
         extra: extra.as_object().unwrap().clone(),
         ..ModelEntry::new("e", "openai", "gpt-x")
     };
-    let (wire, endpoint) = Responses::read(&ModelEntry { api_key: Some("key".into()), ..entry.clone() }, CODEX, flavor).unwrap();
-    wire.call(request, &entry.settings_for(request).unwrap(), &endpoint, None).body
+    let (wire, endpoint) = Responses::read(
+        &ModelEntry {
+            api_key: Some("key".into()),
+            ..entry.clone()
+        },
+        CODEX,
+        flavor,
+    )
+    .unwrap();
+    wire.call(
+        request,
+        &entry.settings_for(request).unwrap(),
+        &endpoint,
+        None,
+    )
+    .body
 }
 
 #[test]
 fn a_conversation_becomes_items_with_reasoning_in_place() {
-    let (a, b) = (ToolCall::new("a", "ls", Map::new()), ToolCall::new("b", "sh", Map::new()));
-    let kind = MessageKind::Ai { tool_calls: vec![a.clone(), b.clone()], invalid_tool_calls: vec![], usage_metadata: None };
+    let (a, b) = (
+        ToolCall::new("a", "ls", Map::new()),
+        ToolCall::new("b", "sh", Map::new()),
+    );
+    let kind = MessageKind::Ai {
+        tool_calls: vec![a.clone(), b.clone()],
+        invalid_tool_calls: vec![],
+        usage_metadata: None,
+    };
     let mut answer = MessageBody::new(kind, "so");
-    let reasoning = json!({"type": "reasoning", "id": "rs", "summary": [], "encrypted_content": "enc"});
+    let reasoning =
+        json!({"type": "reasoning", "id": "rs", "summary": [], "encrypted_content": "enc"});
     let parts = json!([{"type": "own", "value": reasoning}, {"type": "text", "bytes": 2}, {"type": "call", "id": "a"}, {"type": "call", "id": "b"}]);
-    answer.additional_kwargs.insert("provider_parts".to_owned(), made_by("gpt-x", parts));
+    answer
+        .additional_kwargs
+        .insert("provider_parts".to_owned(), made_by("gpt-x", parts));
     let image = json!({"type": "image_url", "image_url": {"url": "data:image/png;base64,AA"}});
     let messages = vec![
         Message::human(Content::Blocks(vec![json!("look"), image.clone()])),
@@ -66,26 +90,66 @@ fn made_by(model: &str, parts: Value) -> Value {
 #[test]
 fn what_is_refused_is_left_out_of_the_items() {
     let reasoning = json!({"type": "own", "value": {"type": "reasoning", "id": "rs", "summary": [], "encrypted_content": "enc"}});
-    let call = ToolCall::new(format!("call_{}", "x".repeat(70)), "fs.read file", Map::new());
+    let call = ToolCall::new(
+        format!("call_{}", "x".repeat(70)),
+        "fs.read file",
+        Map::new(),
+    );
     let answer = |model: &str, calls: &[&ToolCall], parts: Value| {
         let tool_calls = calls.iter().map(|call| (*call).clone()).collect();
-        let mut body = MessageBody::new(MessageKind::Ai { tool_calls, invalid_tool_calls: vec![], usage_metadata: None }, "");
-        body.additional_kwargs.insert("provider_parts".to_owned(), made_by(model, parts));
+        let mut body = MessageBody::new(
+            MessageKind::Ai {
+                tool_calls,
+                invalid_tool_calls: vec![],
+                usage_metadata: None,
+            },
+            "",
+        );
+        body.additional_kwargs
+            .insert("provider_parts".to_owned(), made_by(model, parts));
         Message::from(body)
     };
     let types = |supports: bool, messages: Vec<Message>| -> Vec<String> {
         let body = sent(json!({}), Flavor::OpenAi, supports, &request(messages));
-        body["input"].as_array().unwrap().iter().map(|item| item["type"].as_str().unwrap_or_default().to_owned()).collect()
+        body["input"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|item| item["type"].as_str().unwrap_or_default().to_owned())
+            .collect()
     };
     let calling = json!([reasoning, {"type": "call", "id": call.id}]);
-    assert_eq!(types(true, vec![answer("gpt-x", &[&call], calling.clone())]), ["reasoning", "function_call"]);
-    assert_eq!(types(false, vec![answer("gpt-x", &[&call], calling.clone())]), ["function_call"]);
-    assert_eq!(types(true, vec![answer("gpt-y", &[&call], calling.clone())]), ["function_call"]);
-    assert!(types(true, vec![answer("gpt-x", &[], json!([reasoning]))]).is_empty(), "nothing came of it");
-    let messages = vec![answer("gpt-x", &[&call], calling), Message::tool(&call, "done", ToolStatus::Success)];
+    assert_eq!(
+        types(true, vec![answer("gpt-x", &[&call], calling.clone())]),
+        ["reasoning", "function_call"]
+    );
+    assert_eq!(
+        types(false, vec![answer("gpt-x", &[&call], calling.clone())]),
+        ["function_call"]
+    );
+    assert_eq!(
+        types(true, vec![answer("gpt-y", &[&call], calling.clone())]),
+        ["function_call"]
+    );
+    assert!(
+        types(true, vec![answer("gpt-x", &[], json!([reasoning]))]).is_empty(),
+        "nothing came of it"
+    );
+    let messages = vec![
+        answer("gpt-x", &[&call], calling),
+        Message::tool(&call, "done", ToolStatus::Success),
+    ];
     let input = sent(json!({}), Flavor::OpenAi, true, &request(messages))["input"].clone();
-    assert_eq!((&input[1]["name"], &input[1]["call_id"]), (&json!("fs_read_file"), &input[2]["call_id"]));
-    assert!(input[1]["call_id"].as_str().is_some_and(|id| id.len() <= 64), "{input}");
+    assert_eq!(
+        (&input[1]["name"], &input[1]["call_id"]),
+        (&json!("fs_read_file"), &input[2]["call_id"])
+    );
+    assert!(
+        input[1]["call_id"]
+            .as_str()
+            .is_some_and(|id| id.len() <= 64),
+        "{input}"
+    );
 }
 
 #[test]
@@ -97,27 +161,58 @@ fn effort_is_asked_of_those_who_reason() {
     };
     let reasoning = |extra: Value, flavor, supports, request: ModelRequest| {
         let body = sent(extra, flavor, supports, &request);
-        (body.get("reasoning").cloned(), body.get("include").is_some())
+        (
+            body.get("reasoning").cloned(),
+            body.get("include").is_some(),
+        )
     };
-    assert_eq!(reasoning(json!({}), Flavor::OpenAi, false, asked(true, Some("low"))), (None, false));
-    assert_eq!(reasoning(json!({}), Flavor::OpenAi, true, asked(true, Some("low"))), (Some(json!({"effort": "low"})), true));
+    assert_eq!(
+        reasoning(json!({}), Flavor::OpenAi, false, asked(true, Some("low"))),
+        (None, false)
+    );
+    assert_eq!(
+        reasoning(json!({}), Flavor::OpenAi, true, asked(true, Some("low"))),
+        (Some(json!({"effort": "low"})), true)
+    );
     let given = json!({"reasoning": {"effort": "high", "summary": "auto"}});
-    assert_eq!(reasoning(given, Flavor::OpenAi, false, asked(false, None)), (Some(json!({"effort": "high", "summary": "auto"})), true));
-    let codex = |thinking, effort| reasoning(json!({}), Flavor::Codex, true, asked(thinking, effort)).0.unwrap();
-    assert_eq!(codex(true, None), json!({"effort": "medium", "summary": "detailed"}));
-    assert_eq!(codex(true, Some("xhigh")), json!({"effort": "xhigh", "summary": "detailed"}));
+    assert_eq!(
+        reasoning(given, Flavor::OpenAi, false, asked(false, None)),
+        (Some(json!({"effort": "high", "summary": "auto"})), true)
+    );
+    let codex = |thinking, effort| {
+        reasoning(json!({}), Flavor::Codex, true, asked(thinking, effort))
+            .0
+            .unwrap()
+    };
+    assert_eq!(
+        codex(true, None),
+        json!({"effort": "medium", "summary": "detailed"})
+    );
+    assert_eq!(
+        codex(true, Some("xhigh")),
+        json!({"effort": "xhigh", "summary": "detailed"})
+    );
     assert_eq!(codex(true, Some("minimal"))["effort"], "medium");
     assert_eq!(codex(false, Some("high")), json!({"effort": "none"}));
     let refused = json!({"max_tokens": 5, "temperature": 0, "top_p": 1});
     let body = sent(refused.clone(), Flavor::Codex, true, &asked(false, None));
-    assert!(refused.as_object().unwrap().keys().all(|key| body.get(key).is_none()) && body.get("max_output_tokens").is_none(), "{body}");
+    assert!(
+        refused
+            .as_object()
+            .unwrap()
+            .keys()
+            .all(|key| body.get(key).is_none())
+            && body.get("max_output_tokens").is_none(),
+        "{body}"
+    );
 }
 
 const STREAM: &str = concat!(
     "data: {\"type\":\"response.created\",\"response\":{\"status\":\"in_progress\"}}\n\n",
     "data: {\"type\":\"response.output_text.delta\",\"output_index\":0,\"delta\":\"Grüße 🦌\"}\n\n",
 );
-const END: &str = "data: {\"type\":\"response.completed\",\"response\":{\"status\":\"completed\"}}\n\n";
+const END: &str =
+    "data: {\"type\":\"response.completed\",\"response\":{\"status\":\"completed\"}}\n\n";
 
 #[tokio::test]
 async fn an_entry_that_wants_responses_gets_them() {
@@ -126,7 +221,10 @@ async fn an_entry_that_wants_responses_gets_them() {
     let (message, fault) = ask(&*model("openai", keys), request(vec![Message::human("hi")])).await;
     assert_eq!((message.content.text().as_str(), fault), ("Grüße 🦌", None));
     let (head, body) = &server.heard()[0];
-    assert!(head.contains("post /v1/responses ") && head.contains("authorization: bearer sk-canary"), "{head}");
+    assert!(
+        head.contains("post /v1/responses ") && head.contains("authorization: bearer sk-canary"),
+        "{head}"
+    );
     assert!(body.get("use_responses_api").is_none());
 }
 
@@ -134,23 +232,45 @@ async fn an_entry_that_wants_responses_gets_them() {
 async fn codex_signs_in_with_the_file_of_its_own_program() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("auth.json");
-    std::fs::write(&path, json!({"tokens": {"access_token": "token-canary", "account_id": "acc"}}).to_string()).unwrap();
+    std::fs::write(
+        &path,
+        json!({"tokens": {"access_token": "token-canary", "account_id": "acc"}}).to_string(),
+    )
+    .unwrap();
     let no = json!({"detail": "token-canary is too old"});
-    let late = json!({"type": "error", "code": "server_error", "message": "token-canary broke something"});
-    let answers =
-        [Answer::Stream(format!("{STREAM}{END}")), Answer::Json(401, "", no), Answer::Stream(format!("{STREAM}data: {late}\n\n"))];
+    let late =
+        json!({"type": "error", "code": "server_error", "message": "token-canary broke something"});
+    let answers = [
+        Answer::Stream(format!("{STREAM}{END}")),
+        Answer::Json(401, "", no),
+        Answer::Stream(format!("{STREAM}data: {late}\n\n")),
+    ];
     let server = TestServer::start(answers).await;
-    let model = model("codex", json!({"base_url": server.address, "credentials_path": path.to_str().unwrap()}));
+    let model = model(
+        "codex",
+        json!({"base_url": server.address, "credentials_path": path.to_str().unwrap()}),
+    );
     let (message, fault) = ask(&*model, request(vec![Message::human("hi")])).await;
     assert_eq!((message.content.text().as_str(), fault), ("Grüße 🦌", None));
     assert_eq!(message.response_metadata["model_provider"], "codex");
     let (head, body) = &server.heard()[0];
-    for part in ["post /responses ", "authorization: bearer token-canary", "chatgpt-account-id: acc", "originator: "] {
+    for part in [
+        "post /responses ",
+        "authorization: bearer token-canary",
+        "chatgpt-account-id: acc",
+        "originator: ",
+    ] {
         assert!(head.contains(part), "{part}: {head}");
     }
-    assert_eq!((&body["instructions"], &body["store"], &body["stream"]), (&json!("Rules."), &json!(false), &json!(true)));
+    assert_eq!(
+        (&body["instructions"], &body["store"], &body["stream"]),
+        (&json!("Rules."), &json!(false), &json!(true))
+    );
     let fault = ask(&*model, request(vec![])).await.1.unwrap();
-    assert!(fault.kind == ModelErrorKind::Auth && !fault.message.contains("canary"), "{fault}");
+    assert!(
+        fault.kind == ModelErrorKind::Auth && !fault.message.contains("canary"),
+        "{fault}"
+    );
     let fault = ask(&*model, request(vec![])).await.1.unwrap();
     assert_eq!(fault.message, "*** broke something");
 }
@@ -161,29 +281,73 @@ fn a_key_that_codex_keeps_goes_to_the_open_api() {
     let path = folder.path().join("auth.json");
     let address = |file: Value, keys: Value| {
         std::fs::write(&path, file.to_string()).unwrap();
-        let mut entry = ModelEntry { extra: keys.as_object().unwrap().clone(), ..ModelEntry::new("e", "codex", "gpt-x") };
-        entry.extra.insert("credentials_path".to_owned(), json!(path.to_str().unwrap()));
+        let mut entry = ModelEntry {
+            extra: keys.as_object().unwrap().clone(),
+            ..ModelEntry::new("e", "codex", "gpt-x")
+        };
+        entry
+            .extra
+            .insert("credentials_path".to_owned(), json!(path.to_str().unwrap()));
         let (wire, endpoint) = Responses::of_codex(&entry).unwrap();
         let key = endpoint.credentials.current().unwrap();
-        wire.call(&request(vec![]), &Map::new(), &endpoint, key.as_ref()).url.to_string()
+        wire.call(&request(vec![]), &Map::new(), &endpoint, key.as_ref())
+            .url
+            .to_string()
     };
-    let (signed_in, key) = (json!({"tokens": {"access_token": "t"}}), json!({"OPENAI_API_KEY": "sk-k", "tokens": null}));
-    assert_eq!(address(signed_in, json!({})), "https://chatgpt.com/backend-api/codex/responses");
-    assert_eq!(address(key.clone(), json!({})), "https://api.openai.com/v1/responses");
-    assert_eq!(address(key, json!({"base_url": "https://own.test/v1"})), "https://own.test/v1/responses");
+    let (signed_in, key) = (
+        json!({"tokens": {"access_token": "t"}}),
+        json!({"OPENAI_API_KEY": "sk-k", "tokens": null}),
+    );
+    assert_eq!(
+        address(signed_in, json!({})),
+        "https://chatgpt.com/backend-api/codex/responses"
+    );
+    assert_eq!(
+        address(key.clone(), json!({})),
+        "https://api.openai.com/v1/responses"
+    );
+    assert_eq!(
+        address(key, json!({"base_url": "https://own.test/v1"})),
+        "https://own.test/v1/responses"
+    );
 }
 
 #[tokio::test]
 async fn broken_answers_have_a_class() {
-    let error = json!({"type": "error", "code": "server_error", "message": "The server had an error"});
+    let error =
+        json!({"type": "error", "code": "server_error", "message": "The server had an error"});
     let table = [
-        (Answer::Broken(STREAM.to_owned()), ModelErrorKind::Transient, "Grüße 🦌"),
-        (Answer::Stream(STREAM.to_owned()), ModelErrorKind::Transient, "Grüße 🦌"),
-        (Answer::Stream(format!("{STREAM}data: [DONE]\n\n")), ModelErrorKind::Transient, "Grüße 🦌"),
-        (Answer::Stream(format!("{STREAM}data: {{nope\n\n")), ModelErrorKind::Transient, "Grüße 🦌"),
-        (Answer::Stream(format!("{STREAM}data: {error}\n\n")), ModelErrorKind::Transient, "Grüße 🦌"),
         (
-            Answer::Json(400, "", json!({"error": {"message": "bad input", "type": "invalid_request_error"}})),
+            Answer::Broken(STREAM.to_owned()),
+            ModelErrorKind::Transient,
+            "Grüße 🦌",
+        ),
+        (
+            Answer::Stream(STREAM.to_owned()),
+            ModelErrorKind::Transient,
+            "Grüße 🦌",
+        ),
+        (
+            Answer::Stream(format!("{STREAM}data: [DONE]\n\n")),
+            ModelErrorKind::Transient,
+            "Grüße 🦌",
+        ),
+        (
+            Answer::Stream(format!("{STREAM}data: {{nope\n\n")),
+            ModelErrorKind::Transient,
+            "Grüße 🦌",
+        ),
+        (
+            Answer::Stream(format!("{STREAM}data: {error}\n\n")),
+            ModelErrorKind::Transient,
+            "Grüße 🦌",
+        ),
+        (
+            Answer::Json(
+                400,
+                "",
+                json!({"error": {"message": "bad input", "type": "invalid_request_error"}}),
+            ),
             ModelErrorKind::BadRequest,
             "",
         ),
@@ -192,6 +356,10 @@ async fn broken_answers_have_a_class() {
         let server = TestServer::start([answer.clone()]).await;
         let keys = json!({"base_url": server.address, "use_responses_api": true});
         let (said, fault) = ask(&*model("openai", keys), request(vec![Message::human("hi")])).await;
-        assert_eq!((said.content.text().as_str(), fault.unwrap().kind), (text, kind), "{answer:?}");
+        assert_eq!(
+            (said.content.text().as_str(), fault.unwrap().kind),
+            (text, kind),
+            "{answer:?}"
+        );
     }
 }

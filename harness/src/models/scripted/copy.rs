@@ -31,7 +31,9 @@ To see the agent use its tools now, send `show me a demo`, or say exactly what t
 pub(super) fn asks_for_demo(words: &str) -> bool {
     let words = words.to_lowercase();
     words.contains("演示")
-        || words.split(|c: char| !c.is_alphanumeric()).any(|word| matches!(word, "demo" | "demonstrate" | "demonstration"))
+        || words
+            .split(|c: char| !c.is_alphanumeric())
+            .any(|word| matches!(word, "demo" | "demonstrate" | "demonstration"))
 }
 
 /// What the final turn says.

@@ -49,13 +49,24 @@ pub struct ScriptedModel {
 impl ScriptedModel {
     /// A scripted model for the entry `name`. Its provider word is `scripted`.
     pub fn new(name: impl Into<String>, model: impl Into<String>) -> Self {
-        let info = ModelInfo { name: name.into(), model: model.into(), provider: "scripted".to_owned(), supports_vision: false };
-        Self { info, tries: Mutex::default() }
+        let info = ModelInfo {
+            name: name.into(),
+            model: model.into(),
+            provider: "scripted".to_owned(),
+            supports_vision: false,
+        };
+        Self {
+            info,
+            tries: Mutex::default(),
+        }
     }
 
     /// The same with other facts, as an entry gives them.
     pub fn with_info(info: ModelInfo) -> Self {
-        Self { info, tries: Mutex::default() }
+        Self {
+            info,
+            tries: Mutex::default(),
+        }
     }
 
     /// Counts this try and refuses it while its number is small enough.
@@ -66,7 +77,11 @@ impl ScriptedModel {
         }
         let count = tries.entry(rule.key).or_default();
         *count = count.saturating_add(1);
-        if *count <= rule.times { Err(rule.error) } else { Ok(()) }
+        if *count <= rule.times {
+            Err(rule.error)
+        } else {
+            Ok(())
+        }
     }
 }
 

@@ -48,25 +48,47 @@ pub(super) struct Turn {
 /// Plans the answer to `request`.
 pub(super) fn plan(info: &ModelInfo, request: &ModelRequest) -> Turn {
     let cue = audience::cue(&request.messages);
-    let fail = |kind, status, message: String| ModelError { model: info.name.clone(), kind, message, status, retry_after: None };
+    let fail = |kind, status, message: String| ModelError {
+        model: info.name.clone(),
+        kind,
+        message,
+        status,
+        retry_after: None,
+    };
     let script = match Script::parse(&cue.text) {
         Ok(script) => rehearsed(script, request),
         Err(error) => {
-            return Turn { beats: vec![Beat::Fail(fail(ModelErrorKind::BadRequest, None, error.to_string()))], ..Turn::default() };
+            return Turn {
+                beats: vec![Beat::Fail(fail(
+                    ModelErrorKind::BadRequest,
+                    None,
+                    error.to_string(),
+                ))],
+                ..Turn::default()
+            };
         }
     };
     let mut turn = Turn::default();
     if !script.delay.is_zero() {
         turn.beats.push(Beat::Wait(script.delay));
     }
-    let mut writer = Writer { info, request, script: &script, beats: &mut turn.beats };
+    let mut writer = Writer {
+        info,
+        request,
+        script: &script,
+        beats: &mut turn.beats,
+    };
     if let Some(calls) = due_calls(&script, request, cue.turns_since) {
         writer.calls(&calls);
         return turn;
     }
     if let Some(failure) = script.failure {
         let message = format!("scripted error {}", failure.status);
-        let kind = classify(Refusal { status: Some(failure.status), code: "", message: &message });
+        let kind = classify(Refusal {
+            status: Some(failure.status),
+            code: "",
+            message: &message,
+        });
         let error = fail(kind, Some(failure.status), message);
         match failure.times {
             None => {
@@ -74,15 +96,25 @@ pub(super) fn plan(info: &ModelInfo, request: &ModelRequest) -> Turn {
                 return turn;
             }
             Some(times) => {
-                let key = Sha256::digest(format!("{}\u{0}{}", request.messages.len(), cue.text)).into();
+                let key =
+                    Sha256::digest(format!("{}\u{0}{}", request.messages.len(), cue.text)).into();
                 turn.first_tries = Some(FirstTries { key, times, error });
             }
         }
     }
-    let mut writer = Writer { info, request, script: &script, beats: &mut turn.beats };
+    let mut writer = Writer {
+        info,
+        request,
+        script: &script,
+        beats: &mut turn.beats,
+    };
     if script.hang {
         writer.beats.push(Beat::Wait(HANG));
-        writer.beats.push(Beat::Fail(fail(ModelErrorKind::Stalled, None, format!("no chunk for {} seconds", HANG.as_secs()))));
+        writer.beats.push(Beat::Fail(fail(
+            ModelErrorKind::Stalled,
+            None,
+            format!("no chunk for {} seconds", HANG.as_secs()),
+        )));
     } else {
         writer.answer();
     }
@@ -91,7 +123,11 @@ pub(super) fn plan(info: &ModelInfo, request: &ModelRequest) -> Turn {
 
 /// A message without directives that asks for a demonstration is given one, where tools are offered.
 fn rehearsed(script: Script, request: &ModelRequest) -> Script {
-    if !script.directed && script.say.is_none() && !request.tools.is_empty() && copy::asks_for_demo(&script.words) {
+    if !script.directed
+        && script.say.is_none()
+        && !request.tools.is_empty()
+        && copy::asks_for_demo(&script.words)
+    {
         return Script::parse(copy::DEMO).unwrap_or(script);
     }
     script
@@ -99,9 +135,16 @@ fn rehearsed(script: Script, request: &ModelRequest) -> Script {
 
 /// The calls of the step that is due; none when only the final answer is left. Calls of tools that are not offered do not
 /// count, so that side prompts that quote the user get a text.
-fn due_calls(script: &Script, request: &ModelRequest, turns_since: usize) -> Option<Vec<ScriptedCall>> {
+fn due_calls(
+    script: &Script,
+    request: &ModelRequest,
+    turns_since: usize,
+) -> Option<Vec<ScriptedCall>> {
     let offered = |call: &&ScriptedCall| request.tools.iter().any(|tool| tool.name == call.tool);
-    let steps = script.steps.iter().map(|step| step.iter().filter(offered).cloned().collect::<Vec<_>>());
+    let steps = script
+        .steps
+        .iter()
+        .map(|step| step.iter().filter(offered).cloned().collect::<Vec<_>>());
     steps.filter(|calls| !calls.is_empty()).nth(turns_since)
 }
 
@@ -115,7 +158,11 @@ struct Writer<'a> {
 
 impl Writer<'_> {
     fn calls(&mut self, calls: &[ScriptedCall]) {
-        let turn_id = hex::encode(Sha256::digest(format!("{}\u{0}{}", self.request.message_id, self.request.messages.len())));
+        let turn_id = hex::encode(Sha256::digest(format!(
+            "{}\u{0}{}",
+            self.request.message_id,
+            self.request.messages.len()
+        )));
         let mut words = 0;
         for (call, index) in calls.iter().zip(0..) {
             let id = format!("call_{}_{index}", &turn_id[..8]);
@@ -125,7 +172,11 @@ impl Writer<'_> {
                 chunk.tool_call_chunks = vec![piece(index, Some(call.tool.clone()), Some(id), "")];
             });
             let letters = call.arguments.chars().count();
-            let size = if self.script.frag { 1 } else { letters.div_ceil(2).max(1) };
+            let size = if self.script.frag {
+                1
+            } else {
+                letters.div_ceil(2).max(1)
+            };
             for part in split_evenly(&call.arguments, size) {
                 self.send(|chunk| chunk.tool_call_chunks = vec![piece(index, None, None, part)]);
             }
@@ -136,12 +187,17 @@ impl Writer<'_> {
     fn answer(&mut self) {
         for word in self.script.think.iter().flat_map(|text| split_words(text)) {
             self.send(|chunk| {
-                chunk.additional_kwargs.insert(kwargs::REASONING_CONTENT.to_owned(), Value::String(word.to_owned()));
+                chunk.additional_kwargs.insert(
+                    kwargs::REASONING_CONTENT.to_owned(),
+                    Value::String(word.to_owned()),
+                );
             });
         }
         let text = copy::final_text(self.script, self.info);
         let pieces = match self.script.slow {
-            Some(pace) if self.script.say.is_none() => (0..pace.pieces).map(|k| format!("tok{k} ")).collect(),
+            Some(pace) if self.script.say.is_none() => {
+                (0..pace.pieces).map(|k| format!("tok{k} ")).collect()
+            }
             Some(pace) => {
                 let size = text.chars().count().div_ceil(pace.pieces).max(1);
                 split_evenly(&text, size).map(str::to_owned).collect()
@@ -161,12 +217,18 @@ impl Writer<'_> {
                 self.beats.push(Beat::Wait(pace.gap));
             }
         }
-        self.close(self.script.stop.as_deref().unwrap_or("stop"), pieces.len() as u64);
+        self.close(
+            self.script.stop.as_deref().unwrap_or("stop"),
+            pieces.len() as u64,
+        );
     }
 
     /// Usage in a chunk of its own, then the closing chunk.
     fn close(&mut self, finish_reason: &str, words: u64) {
-        let (input, output) = self.script.usage.unwrap_or_else(|| (count_request(self.request), words));
+        let (input, output) = self
+            .script
+            .usage
+            .unwrap_or_else(|| (count_request(self.request), words));
         let usage = UsageMetadata {
             input_tokens: input,
             output_tokens: output,
@@ -174,9 +236,16 @@ impl Writer<'_> {
             ..UsageMetadata::default()
         };
         self.send(|chunk| chunk.usage_metadata = Some(usage));
-        let facts = [("finish_reason", finish_reason), ("model_name", &self.info.model), ("model_provider", &self.info.provider)];
+        let facts = [
+            ("finish_reason", finish_reason),
+            ("model_name", &self.info.model),
+            ("model_provider", &self.info.provider),
+        ];
         self.send(|chunk| {
-            chunk.response_metadata = facts.into_iter().map(|(key, value)| (key.to_owned(), Value::String(value.to_owned()))).collect();
+            chunk.response_metadata = facts
+                .into_iter()
+                .map(|(key, value)| (key.to_owned(), Value::String(value.to_owned())))
+                .collect();
             chunk.chunk_position = Some("last");
         });
     }
@@ -199,7 +268,13 @@ impl Writer<'_> {
 }
 
 fn piece(index: u32, name: Option<String>, id: Option<String>, args: &str) -> ToolCallChunk {
-    ToolCallChunk { name, args: Some(args.to_owned()), id, index, kind: "tool_call_chunk" }
+    ToolCallChunk {
+        name,
+        args: Some(args.to_owned()),
+        id,
+        index,
+        kind: "tool_call_chunk",
+    }
 }
 
 /// The rule of the scripted model's usage: a word is a token.
@@ -209,10 +284,15 @@ fn count_words(text: &str) -> u64 {
 
 fn count_request(request: &ModelRequest) -> u64 {
     let message = |message: &Message| {
-        let calls: u64 = message.tool_calls().iter().map(|call| 1 + call.args.len() as u64).sum();
+        let calls: u64 = message
+            .tool_calls()
+            .iter()
+            .map(|call| 1 + call.args.len() as u64)
+            .sum();
         count_words(&message.content.text()) + calls
     };
-    request.system.as_deref().map_or(0, count_words) + request.messages.iter().map(message).sum::<u64>()
+    request.system.as_deref().map_or(0, count_words)
+        + request.messages.iter().map(message).sum::<u64>()
 }
 
 /// Words with the white space behind them; joined again they are the text.
@@ -220,7 +300,9 @@ fn split_words(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {
         let word_end = rest.find(char::is_whitespace).unwrap_or(rest.len());
-        let end = rest[word_end..].find(|c: char| !c.is_whitespace()).map_or(rest.len(), |spaces| word_end + spaces);
+        let end = rest[word_end..]
+            .find(|c: char| !c.is_whitespace())
+            .map_or(rest.len(), |spaces| word_end + spaces);
         let (word, tail) = rest.split_at(end);
         rest = tail;
         (!word.is_empty()).then_some(word)
@@ -231,7 +313,10 @@ fn split_words(text: &str) -> impl Iterator<Item = &str> {
 fn split_evenly(text: &str, size: usize) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {
-        let end = rest.char_indices().nth(size).map_or(rest.len(), |(at, _)| at);
+        let end = rest
+            .char_indices()
+            .nth(size)
+            .map_or(rest.len(), |(at, _)| at);
         let (piece, tail) = rest.split_at(end);
         rest = tail;
         (!piece.is_empty()).then_some(piece)

@@ -119,7 +119,9 @@ impl Script {
         }
         for (prefix, raw) in [("tool:", false), ("rawtool:", true)] {
             if let Some(tail) = body.strip_prefix(prefix) {
-                let name_end = tail.find(|c: char| !(c.is_alphanumeric() || "_-.".contains(c))).unwrap_or(tail.len());
+                let name_end = tail
+                    .find(|c: char| !(c.is_alphanumeric() || "_-.".contains(c)))
+                    .unwrap_or(tail.len());
                 let (name, tail) = tail.split_at(name_end);
                 return self.tool_directive(body, tail, |json| {
                     let arguments = match (raw, json) {
@@ -128,13 +130,24 @@ impl Script {
                         (false, Value::Null) => "{}".to_owned(),
                         _ => return None,
                     };
-                    (!name.is_empty()).then(|| vec![ScriptedCall { tool: name.to_owned(), arguments }])
+                    (!name.is_empty()).then(|| {
+                        vec![ScriptedCall {
+                            tool: name.to_owned(),
+                            arguments,
+                        }]
+                    })
                 });
             }
         }
-        let Some(end) = body.find("]]") else { return Ok(None) };
-        let (word, argument) = body[..end].split_once(char::is_whitespace).unwrap_or((&body[..end], ""));
-        let known = self.word_directive(word, argument.trim()).map_err(|expected| ScriptError::new(&body[..end], expected))?;
+        let Some(end) = body.find("]]") else {
+            return Ok(None);
+        };
+        let (word, argument) = body[..end]
+            .split_once(char::is_whitespace)
+            .unwrap_or((&body[..end], ""));
+        let known = self
+            .word_directive(word, argument.trim())
+            .map_err(|expected| ScriptError::new(&body[..end], expected))?;
         Ok(known.then_some(end + 2))
     }
 
@@ -160,7 +173,9 @@ impl Script {
             }
         };
         let after = tail[used..].trim_start();
-        let Some(behind) = after.strip_prefix("]]") else { return Err(refuse("]] right after its JSON")) };
+        let Some(behind) = after.strip_prefix("]]") else {
+            return Err(refuse("]] right after its JSON"));
+        };
         let calls = understand(json)
             .ok_or_else(|| refuse("a tool name and an object of arguments (rawtool: a text; tools: a list of {name, args})"))?;
         self.steps.push(calls);
@@ -170,10 +185,17 @@ impl Script {
     /// Obeys a one-word directive; false when the word is none, an error naming what it needs when its argument is bad.
     fn word_directive(&mut self, word: &str, argument: &str) -> Result<bool, &'static str> {
         match word {
-            "slow" => self.slow = Some(pace(argument).ok_or("pieces and a pause, such as 50x20ms")?),
+            "slow" => {
+                self.slow = Some(pace(argument).ok_or("pieces and a pause, such as 50x20ms")?)
+            }
             "delay" => self.delay = millis(argument).ok_or("milliseconds, at most 600000")?,
             "think" if !argument.is_empty() => self.think = Some(argument.to_owned()),
-            "error" => self.failure = Some(failure(argument).ok_or("an HTTP status of 400 or more, such as 500 or 429 times=2")?),
+            "error" => {
+                self.failure = Some(
+                    failure(argument)
+                        .ok_or("an HTTP status of 400 or more, such as 500 or 429 times=2")?,
+                )
+            }
             "cut" => self.cut = Some(argument.parse().map_err(|_| "a number of pieces")?),
             "hang" => self.hang = true,
             "garbage" => self.garbage = true,
@@ -189,7 +211,10 @@ impl Script {
 
 impl ScriptError {
     fn new(directive: &str, expected: &'static str) -> Self {
-        Self { directive: directive.chars().take(120).collect(), expected }
+        Self {
+            directive: directive.chars().take(120).collect(),
+            expected,
+        }
     }
 }
 
@@ -202,14 +227,22 @@ struct NamedCall {
 
 impl From<NamedCall> for ScriptedCall {
     fn from(call: NamedCall) -> Self {
-        Self { tool: call.name, arguments: Value::Object(call.args).to_string() }
+        Self {
+            tool: call.name,
+            arguments: Value::Object(call.args).to_string(),
+        }
     }
 }
 
 /// Splits at the first `words` that do not begin inside another word.
 fn split_words<'a>(text: &'a str, words: &str) -> Option<(&'a str, &'a str)> {
     text.match_indices(words)
-        .find(|(at, _)| !text[..*at].chars().next_back().is_some_and(char::is_alphanumeric))
+        .find(|(at, _)| {
+            !text[..*at]
+                .chars()
+                .next_back()
+                .is_some_and(char::is_alphanumeric)
+        })
         .map(|(at, found)| (&text[..at], &text[at + found.len()..]))
 }
 
@@ -220,16 +253,28 @@ fn millis(text: &str) -> Option<Duration> {
 
 fn pace(text: &str) -> Option<Pace> {
     let (pieces, gap) = text.split_once('x')?;
-    let pieces = pieces.parse().ok().filter(|pieces| (1..=MOST_PIECES).contains(pieces))?;
-    Some(Pace { pieces, gap: millis(gap)? })
+    let pieces = pieces
+        .parse()
+        .ok()
+        .filter(|pieces| (1..=MOST_PIECES).contains(pieces))?;
+    Some(Pace {
+        pieces,
+        gap: millis(gap)?,
+    })
 }
 
 fn failure(text: &str) -> Option<Failure> {
     let (status, times) = match text.split_once(char::is_whitespace) {
-        Some((status, times)) => (status, Some(times.trim().strip_prefix("times=")?.parse().ok()?)),
+        Some((status, times)) => (
+            status,
+            Some(times.trim().strip_prefix("times=")?.parse().ok()?),
+        ),
         None => (text, None),
     };
-    let status = status.parse().ok().filter(|status| (400..=599).contains(status))?;
+    let status = status
+        .parse()
+        .ok()
+        .filter(|status| (400..=599).contains(status))?;
     Some(Failure { status, times })
 }
 

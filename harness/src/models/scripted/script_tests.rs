@@ -9,7 +9,10 @@ fn parsed(text: &str) -> Script {
 }
 
 fn call(tool: &str, arguments: &str) -> ScriptedCall {
-    ScriptedCall { tool: tool.to_owned(), arguments: arguments.to_owned() }
+    ScriptedCall {
+        tool: tool.to_owned(),
+        arguments: arguments.to_owned(),
+    }
 }
 
 #[test]
@@ -35,10 +38,22 @@ fn every_word_directive_is_read() {
     let script = parsed(
         "[[slow 50x20ms]][[delay 300]][[think deep, long]][[error 429 times=2]][[cut 3]][[stop length]][[usage 11, 7]][[hang]][[frag]][[garbage]]",
     );
-    assert_eq!(script.slow, Some(Pace { pieces: 50, gap: Duration::from_millis(20) }));
+    assert_eq!(
+        script.slow,
+        Some(Pace {
+            pieces: 50,
+            gap: Duration::from_millis(20)
+        })
+    );
     assert_eq!(script.delay, Duration::from_millis(300));
     assert_eq!(script.think.as_deref(), Some("deep, long"));
-    assert_eq!(script.failure, Some(Failure { status: 429, times: Some(2) }));
+    assert_eq!(
+        script.failure,
+        Some(Failure {
+            status: 429,
+            times: Some(2)
+        })
+    );
     assert_eq!(script.cut, Some(3));
     assert_eq!(script.stop.as_deref(), Some("length"));
     assert_eq!(script.usage, Some((11, 7)));
@@ -48,7 +63,13 @@ fn every_word_directive_is_read() {
 
 #[test]
 fn brackets_that_are_no_directive_stay_text() {
-    for text in ["see [[wiki page]] there", "m = [[1,2],[3,4]]", "[[tool:bash {\"cut sho", "[[", "if [[ -f x ]]; then"] {
+    for text in [
+        "see [[wiki page]] there",
+        "m = [[1,2],[3,4]]",
+        "[[tool:bash {\"cut sho",
+        "[[",
+        "if [[ -f x ]]; then",
+    ] {
         let script = parsed(text);
         assert_eq!((script.words.as_str(), script.directed), (text, false));
     }
@@ -78,7 +99,10 @@ fn a_malformed_directive_is_named_with_what_it_needs() {
 #[test]
 fn then_say_must_be_words_of_their_own() {
     assert_eq!(parsed("strengthen say no").say, None);
-    assert_eq!(parsed("first look,then say yes\nand no").say.as_deref(), Some("yes\nand no"));
+    assert_eq!(
+        parsed("first look,then say yes\nand no").say.as_deref(),
+        Some("yes\nand no")
+    );
 }
 
 proptest! {

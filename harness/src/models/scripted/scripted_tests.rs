@@ -10,7 +10,11 @@ use crate::messages::{Message, MessageAccumulator, MessageChunk, MessageKind, To
 use crate::models::{ModelErrorKind, ToolSchema};
 
 fn request(messages: Vec<Message>, tools: &[&str]) -> ModelRequest {
-    let tool = |name: &&str| ToolSchema { name: (*name).to_owned(), description: String::new(), parameters: json!({}) };
+    let tool = |name: &&str| ToolSchema {
+        name: (*name).to_owned(),
+        description: String::new(),
+        parameters: json!({}),
+    };
     ModelRequest {
         message_id: "m1".to_owned(),
         system: Some("Be brief.".into()),
@@ -22,7 +26,10 @@ fn request(messages: Vec<Message>, tools: &[&str]) -> ModelRequest {
     }
 }
 
-async fn played(model: &ScriptedModel, request: ModelRequest) -> (Vec<MessageChunk>, Option<ModelError>) {
+async fn played(
+    model: &ScriptedModel,
+    request: ModelRequest,
+) -> (Vec<MessageChunk>, Option<ModelError>) {
     let mut chunks = Vec::new();
     let mut stream = match model.stream(request).await {
         Ok(stream) => stream,
@@ -40,7 +47,10 @@ async fn played(model: &ScriptedModel, request: ModelRequest) -> (Vec<MessageChu
 async fn answer(messages: Vec<Message>, tools: &[&str]) -> Message {
     let (chunks, error) = played(&ScriptedModel::default(), request(messages, tools)).await;
     assert_eq!(error, None);
-    assert_eq!(chunks.last().and_then(|chunk| chunk.chunk_position), Some("last"));
+    assert_eq!(
+        chunks.last().and_then(|chunk| chunk.chunk_position),
+        Some("last")
+    );
     let mut sum = MessageAccumulator::new("m1");
     chunks.iter().for_each(|chunk| sum.push(chunk));
     sum.finish()
@@ -48,10 +58,20 @@ async fn answer(messages: Vec<Message>, tools: &[&str]) -> Message {
 
 #[tokio::test]
 async fn an_ordinary_message_is_told_how_to_configure_a_real_model() {
-    let (chunks, _) = played(&ScriptedModel::default(), request(vec![Message::human("hi")], &["ls"])).await;
+    let (chunks, _) = played(
+        &ScriptedModel::default(),
+        request(vec![Message::human("hi")], &["ls"]),
+    )
+    .await;
     assert!(chunks.len() > 50, "streams word by word");
     let text: String = chunks.iter().map(|chunk| chunk.content.as_str()).collect();
-    for hint in ["scripted model", "config.yaml", "langchain_openai:ChatOpenAI", "$OPENAI_API_KEY", "[[tool:ls {"] {
+    for hint in [
+        "scripted model",
+        "config.yaml",
+        "langchain_openai:ChatOpenAI",
+        "$OPENAI_API_KEY",
+        "[[tool:ls {",
+    ] {
         assert!(text.contains(hint), "{hint}");
     }
 }
@@ -74,15 +94,25 @@ async fn a_demo_walks_through_the_offered_tools_and_ends() {
 #[tokio::test]
 async fn steps_follow_the_assistant_turns_and_skip_tools_that_are_not_offered() {
     let said = r#"[[tool:gone {}]] [[tools:[{"name":"a","args":{"x":1}},{"name":"gone"},{"name":"b"}]]] [[rawtool:a "{x"]] then say fin"#;
-    let mut messages = vec![Message::human("[[tool:a {}]]"), Message::ai("old turn"), Message::human(said)];
+    let mut messages = vec![
+        Message::human("[[tool:a {}]]"),
+        Message::ai("old turn"),
+        Message::human(said),
+    ];
     let first = answer(messages.clone(), &["a", "b"]).await;
-    let names: Vec<_> = first.tool_calls().iter().map(|call| (call.name.as_str(), call.args.len())).collect();
+    let names: Vec<_> = first
+        .tool_calls()
+        .iter()
+        .map(|call| (call.name.as_str(), call.args.len()))
+        .collect();
     assert_eq!(names, [("a", 1), ("b", 0)]);
     assert_ne!(first.tool_calls()[0].id, first.tool_calls()[1].id);
     assert_eq!(first.response_metadata["finish_reason"], "tool_calls");
     messages.push(first);
     let second = answer(messages.clone(), &["a", "b"]).await;
-    assert!(matches!(&second.kind, MessageKind::Ai { invalid_tool_calls, .. } if invalid_tool_calls[0].args.as_deref() == Some("{x")));
+    assert!(
+        matches!(&second.kind, MessageKind::Ai { invalid_tool_calls, .. } if invalid_tool_calls[0].args.as_deref() == Some("{x"))
+    );
     messages.push(second);
     assert_eq!(answer(messages, &["a", "b"]).await.content.text(), "fin");
     let side_prompt = Message::human(format!("Summarize: {said}"));
@@ -92,35 +122,84 @@ async fn steps_follow_the_assistant_turns_and_skip_tools_that_are_not_offered() 
 #[tokio::test]
 async fn the_first_piece_of_a_call_carries_its_name_and_id_and_fragments_add_up() {
     let said = r#"[[frag]][[tool:a {"text":"zwölf"}]]"#;
-    let (chunks, _) = played(&ScriptedModel::default(), request(vec![Message::human(said)], &["a"])).await;
-    let pieces: Vec<_> = chunks.iter().flat_map(|chunk| &chunk.tool_call_chunks).collect();
+    let (chunks, _) = played(
+        &ScriptedModel::default(),
+        request(vec![Message::human(said)], &["a"]),
+    )
+    .await;
+    let pieces: Vec<_> = chunks
+        .iter()
+        .flat_map(|chunk| &chunk.tool_call_chunks)
+        .collect();
     assert_eq!(pieces[0].name.as_deref(), Some("a"));
-    assert_eq!(chunks[0].tool_calls[0].id.as_str(), pieces[0].id.as_deref().unwrap());
-    assert!(pieces[1..].iter().all(|piece| piece.name.is_none() && piece.id.is_none() && piece.index == 0));
-    let args: String = pieces.iter().filter_map(|piece| piece.args.as_deref()).collect();
+    assert_eq!(
+        chunks[0].tool_calls[0].id.as_str(),
+        pieces[0].id.as_deref().unwrap()
+    );
+    assert!(
+        pieces[1..]
+            .iter()
+            .all(|piece| piece.name.is_none() && piece.id.is_none() && piece.index == 0)
+    );
+    let args: String = pieces
+        .iter()
+        .filter_map(|piece| piece.args.as_deref())
+        .collect();
     assert_eq!(args, r#"{"text":"zwölf"}"#);
 }
 
 #[tokio::test]
 async fn thinking_stop_reason_and_usage_are_reported() {
-    let turn = answer(vec![Message::human("[[think deep thoughts]] [[stop length]] [[usage 11,7]] then say short")], &[]).await;
+    let turn = answer(
+        vec![Message::human(
+            "[[think deep thoughts]] [[stop length]] [[usage 11,7]] then say short",
+        )],
+        &[],
+    )
+    .await;
     assert_eq!(turn.additional_kwargs["reasoning_content"], "deep thoughts");
     assert_eq!(turn.response_metadata["finish_reason"], "length");
     assert_eq!(turn.response_metadata["model_provider"], "scripted");
     let usage = turn.usage().unwrap();
-    assert_eq!((usage.input_tokens, usage.output_tokens, usage.total_tokens), (11, 7, 18));
+    assert_eq!(
+        (usage.input_tokens, usage.output_tokens, usage.total_tokens),
+        (11, 7, 18)
+    );
     let counted = answer(vec![Message::human("then say one two three")], &[]).await;
-    assert_eq!(counted.usage().map(|usage| (usage.input_tokens, usage.output_tokens)), Some((2 + 5, 3)));
+    assert_eq!(
+        counted
+            .usage()
+            .map(|usage| (usage.input_tokens, usage.output_tokens)),
+        Some((2 + 5, 3))
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn slow_and_delay_take_their_time_and_cut_text_evenly() {
     let model = ScriptedModel::default();
     let start = tokio::time::Instant::now();
-    let (chunks, _) = played(&model, request(vec![Message::human("[[delay 300]] [[slow 5x20ms]] then say aaaaabbbbb")], &[])).await;
+    let (chunks, _) = played(
+        &model,
+        request(
+            vec![Message::human(
+                "[[delay 300]] [[slow 5x20ms]] then say aaaaabbbbb",
+            )],
+            &[],
+        ),
+    )
+    .await;
     assert_eq!(start.elapsed().as_millis(), 400);
-    assert_eq!(chunks.iter().filter(|chunk| !chunk.content.is_empty()).count(), 5);
-    let text = answer(vec![Message::human("[[slow 3x1ms]]")], &[]).await.content.text();
+    assert_eq!(
+        chunks
+            .iter()
+            .filter(|chunk| !chunk.content.is_empty())
+            .count(),
+        5
+    );
+    let text = answer(vec![Message::human("[[slow 3x1ms]]")], &[])
+        .await
+        .content
+        .text();
     assert_eq!(text, "tok0 tok1 tok2 ");
 }
 
@@ -129,15 +208,30 @@ async fn failures_are_acted_out() {
     let model = ScriptedModel::default();
     let play = |text: &str| played(&model, request(vec![Message::human(text)], &[]));
     let (chunks, error) = play("[[error 401]]").await;
-    assert_eq!((chunks.len(), error.map(|error| (error.kind, error.status))), (0, Some((ModelErrorKind::Auth, Some(401)))));
+    assert_eq!(
+        (chunks.len(), error.map(|error| (error.kind, error.status))),
+        (0, Some((ModelErrorKind::Auth, Some(401))))
+    );
     let (chunks, error) = play("[[cut 2]] then say a b c d").await;
-    assert_eq!((chunks.len(), error.map(|error| error.kind)), (2, Some(ModelErrorKind::Transient)));
+    assert_eq!(
+        (chunks.len(), error.map(|error| error.kind)),
+        (2, Some(ModelErrorKind::Transient))
+    );
     let (chunks, error) = play("[[garbage]] then say a b c d").await;
-    assert_eq!((chunks.len(), error.map(|error| error.kind)), (2, Some(ModelErrorKind::Transient)));
+    assert_eq!(
+        (chunks.len(), error.map(|error| error.kind)),
+        (2, Some(ModelErrorKind::Transient))
+    );
     let (chunks, error) = play("[[hang]]").await;
-    assert_eq!((chunks.len(), error.map(|error| error.kind)), (0, Some(ModelErrorKind::Stalled)));
+    assert_eq!(
+        (chunks.len(), error.map(|error| error.kind)),
+        (0, Some(ModelErrorKind::Stalled))
+    );
     let (_, error) = play("[[slow very]]").await;
-    assert!(error.is_some_and(|error| error.kind == ModelErrorKind::BadRequest && error.message.contains("[[slow very]]")));
+    assert!(
+        error.is_some_and(|error| error.kind == ModelErrorKind::BadRequest
+            && error.message.contains("[[slow very]]"))
+    );
 }
 
 #[tokio::test]

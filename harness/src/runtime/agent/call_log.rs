@@ -28,7 +28,10 @@ pub(crate) struct CallLine {
 
 impl CallLog {
     /// A log of `run`, and the end that its lines come out of.
-    pub(crate) fn of(run: RunId, former: Option<Arc<dyn ToolLedger>>) -> (Self, mpsc::UnboundedReceiver<CallLine>) {
+    pub(crate) fn of(
+        run: RunId,
+        former: Option<Arc<dyn ToolLedger>>,
+    ) -> (Self, mpsc::UnboundedReceiver<CallLine>) {
         let (lines, written) = mpsc::unbounded_channel();
         (Self(Some(Kept { run, former, lines })), written)
     }
@@ -36,7 +39,11 @@ impl CallLog {
     /// How far a former attempt came with the call.
     pub(crate) async fn former(&self, key: &str) -> Result<Option<CallProgress>, StoreError> {
         match &self.0 {
-            Some(Kept { run, former: Some(ledger), .. }) => ledger.progress(run, key).await,
+            Some(Kept {
+                run,
+                former: Some(ledger),
+                ..
+            }) => ledger.progress(run, key).await,
             _ => Ok(None),
         }
     }
@@ -46,7 +53,15 @@ impl CallLog {
         let Some(kept) = &self.0 else { return Ok(()) };
         let (written, answer) = oneshot::channel();
         let lost = || StoreError::Unavailable("the call could not be written down".to_owned());
-        kept.lines.send(CallLine { entry: CallEntry { key: key.to_owned(), progress }, written }).map_err(|_| lost())?;
+        kept.lines
+            .send(CallLine {
+                entry: CallEntry {
+                    key: key.to_owned(),
+                    progress,
+                },
+                written,
+            })
+            .map_err(|_| lost())?;
         answer.await.map_err(|_| lost())
     }
 }

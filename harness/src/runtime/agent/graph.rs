@@ -23,12 +23,19 @@ pub struct GraphEdge {
 impl GraphEdge {
     /// The way that is always taken.
     pub fn always(source: impl Into<String>, target: impl Into<String>) -> Self {
-        Self { source: source.into(), target: target.into(), conditional: false }
+        Self {
+            source: source.into(),
+            target: target.into(),
+            conditional: false,
+        }
     }
 
     /// A way that may be taken.
     pub fn sometimes(source: impl Into<String>, target: impl Into<String>) -> Self {
-        Self { conditional: true, ..Self::always(source, target) }
+        Self {
+            conditional: true,
+            ..Self::always(source, target)
+        }
     }
 }
 
@@ -50,7 +57,19 @@ impl AgentGraph {
     /// Nodes that follow one another.
     pub fn chain(names: Vec<String>) -> Self {
         let stops = std::iter::once(Self::START).chain(names.iter().map(String::as_str));
-        let edges = stops.zip(names.iter().map(String::as_str).chain([Self::END])).map(|(from, to)| GraphEdge::always(from, to)).collect();
-        Self { edges, nodes: names.into_iter().map(|name| GraphNode { name, tools: Vec::new() }).collect() }
+        let edges = stops
+            .zip(names.iter().map(String::as_str).chain([Self::END]))
+            .map(|(from, to)| GraphEdge::always(from, to))
+            .collect();
+        Self {
+            edges,
+            nodes: names
+                .into_iter()
+                .map(|name| GraphNode {
+                    name,
+                    tools: Vec::new(),
+                })
+                .collect(),
+        }
     }
 }

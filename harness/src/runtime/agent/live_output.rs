@@ -56,7 +56,14 @@ mod tests {
         };
         let shape = json!({"type": "tool_output", "tool_call_id": "c1", "tool": "bash", "stream": "stderr", "data": "x"});
         assert_eq!(json!(piece), shape);
-        let notice = LiveOutput::ToolOutputTruncated { tool_call_id, tool, shown_chars: 7 };
-        assert_eq!(json!(notice), json!({"type": "tool_output_truncated", "tool_call_id": "c1", "tool": "bash", "shown_chars": 7}));
+        let notice = LiveOutput::ToolOutputTruncated {
+            tool_call_id,
+            tool,
+            shown_chars: 7,
+        };
+        assert_eq!(
+            json!(notice),
+            json!({"type": "tool_output_truncated", "tool_call_id": "c1", "tool": "bash", "shown_chars": 7})
+        );
     }
 }

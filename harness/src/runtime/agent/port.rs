@@ -188,8 +188,15 @@ pub struct AgentStream {
 impl AgentStream {
     /// Joins a driver with the sink it and its tools write to. The driver is polled by whoever polls the stream: no task, no
     /// lock, and no event is lost between them.
-    pub fn new(events: mpsc::UnboundedReceiver<AgentEvent>, driver: BoxFuture<'static, Result<AgentOutcome, AgentError>>) -> Self {
-        Self { events, driver: Some(driver), ended: None }
+    pub fn new(
+        events: mpsc::UnboundedReceiver<AgentEvent>,
+        driver: BoxFuture<'static, Result<AgentOutcome, AgentError>>,
+    ) -> Self {
+        Self {
+            events,
+            driver: Some(driver),
+            ended: None,
+        }
     }
 }
 
@@ -232,7 +239,12 @@ impl fmt::Debug for AgentStream {
 /// An agent. The runtime feeds it a state, streams what it says, saves what it reaches, and drops it to cancel it.
 pub trait Agent: Send + Sync + fmt::Debug {
     /// Begins a run. `events` is the reading end of `ctx.sink`.
-    fn stream(&self, input: AgentInput, ctx: RunContext, events: mpsc::UnboundedReceiver<AgentEvent>) -> AgentStream;
+    fn stream(
+        &self,
+        input: AgentInput,
+        ctx: RunContext,
+        events: mpsc::UnboundedReceiver<AgentEvent>,
+    ) -> AgentStream;
 
     /// What a run that was cut off should still write: by default the partial answer. The state is the one last reached.
     fn settle(&self, _state: &ThreadState, partial: Option<Message>) -> StateUpdate {
@@ -296,7 +308,11 @@ pub struct AssistantInfo {
 #[async_trait]
 pub trait AgentResolver: Send + Sync + fmt::Debug {
     /// The agent. `assistant` is a name; the gateway has turned ids into names before.
-    async fn resolve(&self, assistant: &str, options: &Map<String, Value>) -> Result<Arc<dyn Agent>, UnknownAssistant>;
+    async fn resolve(
+        &self,
+        assistant: &str,
+        options: &Map<String, Value>,
+    ) -> Result<Arc<dyn Agent>, UnknownAssistant>;
 
     /// All assistants, in a stable order.
     async fn list(&self) -> Vec<AssistantInfo>;
@@ -318,7 +334,10 @@ mod tests {
         let (sink, events) = EventSink::channel();
         let driver = async move {
             (0..1_000).for_each(|at| sink.emit(AgentEvent::Custom(json!(at))));
-            Ok(AgentOutcome { kind: StopKind::Completed, stop_reason: None })
+            Ok(AgentOutcome {
+                kind: StopKind::Completed,
+                stop_reason: None,
+            })
         };
         let said: Vec<_> = AgentStream::new(events, driver.boxed()).collect().await;
         assert_eq!(said.len(), 1_001);

@@ -74,7 +74,11 @@ impl TokenCount {
     /// With one call more.
     #[must_use]
     pub fn and(self, usage: &UsageMetadata) -> Self {
-        self.plus(Self { input_tokens: usage.input_tokens, output_tokens: usage.output_tokens, total_tokens: usage.total() })
+        self.plus(Self {
+            input_tokens: usage.input_tokens,
+            output_tokens: usage.output_tokens,
+            total_tokens: usage.total(),
+        })
     }
 
     /// The sum of both.
@@ -115,7 +119,11 @@ impl SubagentStatus {
 
     /// Under which key its text stands.
     pub fn text_key(self) -> &'static str {
-        if self == Self::Completed { "result" } else { "error" }
+        if self == Self::Completed {
+            "result"
+        } else {
+            "error"
+        }
     }
 }
 
@@ -130,8 +138,14 @@ impl Serialize for SubagentEvent {
         map.serialize_entry("type", kind)?;
         map.serialize_entry("task_id", &self.task_id)?;
         match &self.news {
-            SubagentNews::Started { description } => map.serialize_entry("description", description)?,
-            SubagentNews::Said { message, index, total } => {
+            SubagentNews::Started { description } => {
+                map.serialize_entry("description", description)?
+            }
+            SubagentNews::Said {
+                message,
+                index,
+                total,
+            } => {
                 map.serialize_entry("message", message)?;
                 map.serialize_entry("message_index", index)?;
                 map.serialize_entry("total_messages", total)?;
@@ -154,22 +168,61 @@ mod tests {
 
     #[test]
     fn news_have_the_shape_that_clients_know() {
-        let usage = TokenCount { input_tokens: 3, output_tokens: 1, total_tokens: 4 };
-        let event = |usage, news| json!(SubagentEvent { task_id: "c1".to_owned(), model_name: "m".to_owned(), usage, news });
+        let usage = TokenCount {
+            input_tokens: 3,
+            output_tokens: 1,
+            total_tokens: 4,
+        };
+        let event = |usage, news| {
+            json!(SubagentEvent {
+                task_id: "c1".to_owned(),
+                model_name: "m".to_owned(),
+                usage,
+                news
+            })
+        };
         assert_eq!(
-            event(TokenCount::default(), SubagentNews::Started { description: "look".to_owned() }),
+            event(
+                TokenCount::default(),
+                SubagentNews::Started {
+                    description: "look".to_owned()
+                }
+            ),
             json!({"type": "task_started", "task_id": "c1", "description": "look", "model_name": "m"})
         );
-        let said = event(usage, SubagentNews::Said { message: Message::ai("hi"), index: 2, total: 3 });
-        assert_eq!((&said["type"], &said["message"]["content"]), (&json!("task_running"), &json!("hi")));
-        assert_eq!((&said["message_index"], &said["total_messages"], &said["usage"]["total_tokens"]), (&json!(2), &json!(3), &json!(4)));
+        let said = event(
+            usage,
+            SubagentNews::Said {
+                message: Message::ai("hi"),
+                index: 2,
+                total: 3,
+            },
+        );
+        assert_eq!(
+            (&said["type"], &said["message"]["content"]),
+            (&json!("task_running"), &json!("hi"))
+        );
+        assert_eq!(
+            (
+                &said["message_index"],
+                &said["total_messages"],
+                &said["usage"]["total_tokens"]
+            ),
+            (&json!(2), &json!(3), &json!(4))
+        );
         for (status, kind, key) in [
             (SubagentStatus::Completed, "task_completed", "result"),
             (SubagentStatus::Failed, "task_failed", "error"),
             (SubagentStatus::Cancelled, "task_cancelled", "error"),
             (SubagentStatus::TimedOut, "task_timed_out", "error"),
         ] {
-            let ended = event(usage, SubagentNews::Ended { status, text: "t".to_owned() });
+            let ended = event(
+                usage,
+                SubagentNews::Ended {
+                    status,
+                    text: "t".to_owned(),
+                },
+            );
             assert_eq!((&ended["type"], &ended[key]), (&json!(kind), &json!("t")));
         }
     }

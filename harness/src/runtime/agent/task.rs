@@ -48,7 +48,11 @@ impl Task {
 
     /// What made it run, in the platform's words: an answer's calls are pushed, everything else follows its node's channel.
     pub fn triggers(&self) -> Vec<String> {
-        vec![if self.call.is_some() { "__pregel_push".to_owned() } else { format!("branch:to:{}", self.node) }]
+        vec![if self.call.is_some() {
+            "__pregel_push".to_owned()
+        } else {
+            format!("branch:to:{}", self.node)
+        }]
     }
 
     /// Where it stands among the tasks of its step, in the platform's words.

@@ -43,7 +43,11 @@ pub struct HistoryQuery {
 
 impl Default for HistoryQuery {
     fn default() -> Self {
-        Self { limit: 100, before: None, metadata: serde_json::Map::new() }
+        Self {
+            limit: 100,
+            before: None,
+            metadata: serde_json::Map::new(),
+        }
     }
 }
 
@@ -72,16 +76,32 @@ pub trait Checkpointer: Send + Sync + std::fmt::Debug {
 
     /// Merges entries into the metadata of the thread's newest checkpoint, one level deep, unless a run holds the thread.
     /// `false` when there is no checkpoint.
-    async fn patch_metadata(&self, thread: &ThreadId, metadata: Map<String, Value>) -> Result<bool, PutError>;
+    async fn patch_metadata(
+        &self,
+        thread: &ThreadId,
+        metadata: Map<String, Value>,
+    ) -> Result<bool, PutError>;
 
     /// The newest checkpoint, or the one asked for. `None` when there is none.
-    async fn get(&self, thread: &ThreadId, id: Option<&CheckpointId>) -> Result<Option<Snapshot>, CheckpointError>;
+    async fn get(
+        &self,
+        thread: &ThreadId,
+        id: Option<&CheckpointId>,
+    ) -> Result<Option<Snapshot>, CheckpointError>;
 
     /// Snapshots, newest first.
-    async fn list(&self, thread: &ThreadId, query: &HistoryQuery) -> Result<Vec<Snapshot>, CheckpointError>;
+    async fn list(
+        &self,
+        thread: &ThreadId,
+        query: &HistoryQuery,
+    ) -> Result<Vec<Snapshot>, CheckpointError>;
 
     /// Facts only, newest first: for lists that need no state.
-    async fn list_meta(&self, thread: &ThreadId, query: &HistoryQuery) -> Result<Vec<CheckpointMeta>, CheckpointError>;
+    async fn list_meta(
+        &self,
+        thread: &ThreadId,
+        query: &HistoryQuery,
+    ) -> Result<Vec<CheckpointMeta>, CheckpointError>;
 
     /// The last place of the thread's log, 0 when it is empty. For who begins without a snapshot: a rolled-back run may have
     /// left messages in the log although no checkpoint is left.
@@ -92,7 +112,12 @@ pub trait Checkpointer: Send + Sync + std::fmt::Debug {
 
     /// Removes up to `most` checkpoints of the thread, the oldest first, that neither stay by `keep` nor are followed by one that
     /// does, and says how many those were. None goes while a run of the thread is not over; the log stays.
-    async fn forget_history(&self, thread: &ThreadId, keep: &KeptHistory, most: usize) -> Result<usize, CheckpointError>;
+    async fn forget_history(
+        &self,
+        thread: &ThreadId,
+        keep: &KeptHistory,
+        most: usize,
+    ) -> Result<usize, CheckpointError>;
 
     /// Removes a thread's checkpoints and its log. Idempotent.
     async fn delete_thread(&self, thread: &ThreadId) -> Result<(), CheckpointError>;

@@ -11,4 +11,7 @@ mod snapshot;
 pub use checkpointer::{CheckpointError, Checkpointer, HistoryQuery, KeptHistory};
 pub use nested::{CheckpointPlace, NestedState, NestedStates, nested_at, within};
 pub use outside::{OutsideChange, OutsideWrite, PutError};
-pub use snapshot::{CheckpointMeta, CheckpointSource, CheckpointWrite, LogRange, PendingNode, PendingTask, Snapshot, expand, layout_of};
+pub use snapshot::{
+    CheckpointMeta, CheckpointSource, CheckpointWrite, LogRange, PendingNode, PendingTask,
+    Snapshot, expand, layout_of,
+};

@@ -57,14 +57,24 @@ impl NestedState {
 
     /// The same with the state.
     pub fn snapshot(&self, outer: &CheckpointMeta) -> Snapshot {
-        Snapshot { meta: self.meta(outer), state: ThreadState::clone(&self.state), log_tail: 0 }
+        Snapshot {
+            meta: self.meta(outer),
+            state: ThreadState::clone(&self.state),
+            log_tail: 0,
+        }
     }
 }
 
 impl PendingTask {
     /// A task that nobody has worked at.
     pub fn new(id: impl Into<String>, name: impl Into<String>) -> Self {
-        Self { id: id.into(), name: name.into(), interrupts: Vec::new(), error: None, nested: None }
+        Self {
+            id: id.into(),
+            name: name.into(),
+            interrupts: Vec::new(),
+            error: None,
+            nested: None,
+        }
     }
 
     /// `node:task id`.
@@ -75,7 +85,10 @@ impl PendingTask {
     /// Lets tasks that are still due keep the agents inside of them.
     pub fn carry_over(next: &mut [Self], before: &[Self]) {
         for held in before.iter().filter(|held| held.nested.is_some()) {
-            if let Some(task) = next.iter_mut().find(|task| task.id == held.id && task.nested.is_none()) {
+            if let Some(task) = next
+                .iter_mut()
+                .find(|task| task.id == held.id && task.nested.is_none())
+            {
                 task.nested.clone_from(&held.nested);
             }
         }
@@ -83,7 +96,9 @@ impl PendingTask {
 
     /// The agents inside of these tasks.
     pub fn nested_states(next: &[Self]) -> NestedStates {
-        next.iter().filter_map(|task| Some((task.id.clone(), task.nested.clone()?))).collect()
+        next.iter()
+            .filter_map(|task| Some((task.id.clone(), task.nested.clone()?)))
+            .collect()
     }
 }
 
@@ -100,12 +115,18 @@ impl CheckpointPlace {
     /// The place inside of a task that is due at the checkpoint `at` of this place.
     pub fn inside(&self, at: &CheckpointId, task: &str) -> Self {
         let held = (self.namespace.clone(), at.clone());
-        Self { namespace: within(&self.namespace, task), above: self.above.iter().cloned().chain([held]).collect() }
+        Self {
+            namespace: within(&self.namespace, task),
+            above: self.above.iter().cloned().chain([held]).collect(),
+        }
     }
 
     /// The ids of the checkpoints it is inside of, by namespace.
     pub fn parents(&self) -> Map<String, Value> {
-        self.above.iter().map(|(namespace, id)| (namespace.clone(), json!(id))).collect()
+        self.above
+            .iter()
+            .map(|(namespace, id)| (namespace.clone(), json!(id)))
+            .collect()
     }
 
     /// How clients name a checkpoint here; without an id, whichever is the newest.
@@ -129,7 +150,11 @@ impl CheckpointPlace {
 
 /// A namespace inside of another.
 pub fn within(outer: &str, inner: &str) -> String {
-    if outer.is_empty() { inner.to_owned() } else { format!("{outer}{PARTED}{inner}") }
+    if outer.is_empty() {
+        inner.to_owned()
+    } else {
+        format!("{outer}{PARTED}{inner}")
+    }
 }
 
 /// The agent that a namespace names, inside of a checkpoint with these facts, with its place.
@@ -137,7 +162,11 @@ pub fn nested_at(outer: &CheckpointMeta, namespace: &str) -> Option<(Snapshot, C
     let mut place = CheckpointPlace::default();
     let mut found: Option<Arc<NestedState>> = None;
     for part in namespace.split(PARTED) {
-        let (next, at) = found.as_ref().map_or((&outer.next, &outer.checkpoint_id), |held| (&held.next, &held.checkpoint_id));
+        let (next, at) = found
+            .as_ref()
+            .map_or((&outer.next, &outer.checkpoint_id), |held| {
+                (&held.next, &held.checkpoint_id)
+            });
         let task = next.iter().find(|task| task.namespace() == part)?;
         place = place.inside(at, part);
         found = Some(task.nested.clone()?);
@@ -166,7 +195,10 @@ mod tests {
             state: Arc::new(state),
             created_at: DateTime::UNIX_EPOCH,
         };
-        PendingTask { nested: Some(Arc::new(nested)), ..PendingTask::new(name, "tools") }
+        PendingTask {
+            nested: Some(Arc::new(nested)),
+            ..PendingTask::new(name, "tools")
+        }
     }
 
     #[test]
@@ -178,16 +210,41 @@ mod tests {
             run_id: None,
             source: CheckpointSource::Loop,
             step: 1,
-            next: vec![PendingTask::new("x", "tools"), holding("a", 2, vec![holding("b", 3, vec![])])],
+            next: vec![
+                PendingTask::new("x", "tools"),
+                holding("a", 2, vec![holding("b", 3, vec![])]),
+            ],
             machine: None,
             metadata: Map::new(),
             created_at: DateTime::UNIX_EPOCH,
         };
         let (snapshot, place) = nested_at(&outer, "tools:a|tools:b").unwrap();
-        assert_eq!((snapshot.meta.checkpoint_id, snapshot.state.messages()[0].content.text()), (id(3), "b".to_owned()));
-        assert_eq!(place.parents(), Map::from_iter([(String::new(), json!("c1")), ("tools:a".to_owned(), json!("c2"))]));
-        assert_eq!(nested_at(&outer, "tools:a").unwrap().1.map(Some(&id(2))), Some(json!({ "": "c1", "tools:a": "c2" })));
-        for stranger in ["", "tools:x", "tools:b", "tools:a|", "tools:a|tools:a", "|tools:a"] {
+        assert_eq!(
+            (
+                snapshot.meta.checkpoint_id,
+                snapshot.state.messages()[0].content.text()
+            ),
+            (id(3), "b".to_owned())
+        );
+        assert_eq!(
+            place.parents(),
+            Map::from_iter([
+                (String::new(), json!("c1")),
+                ("tools:a".to_owned(), json!("c2"))
+            ])
+        );
+        assert_eq!(
+            nested_at(&outer, "tools:a").unwrap().1.map(Some(&id(2))),
+            Some(json!({ "": "c1", "tools:a": "c2" }))
+        );
+        for stranger in [
+            "",
+            "tools:x",
+            "tools:b",
+            "tools:a|",
+            "tools:a|tools:a",
+            "|tools:a",
+        ] {
             assert!(nested_at(&outer, stranger).is_none(), "{stranger}");
         }
     }
@@ -197,14 +254,26 @@ mod tests {
         let task = holding("a", 2, vec![holding("b", 3, vec![])]);
         let read: PendingTask = serde_json::from_value(json!(task)).unwrap();
         assert_eq!(read, task);
-        assert!(json!(PendingTask::new("x", "tools")).get("nested").is_none());
+        assert!(
+            json!(PendingTask::new("x", "tools"))
+                .get("nested")
+                .is_none()
+        );
     }
 
     #[test]
     fn only_tasks_that_stay_due_keep_the_agents_inside() {
         let before = [holding("a", 2, vec![]), holding("b", 3, vec![])];
-        let mut next = vec![PendingTask::new("b", "tools"), PendingTask::new("c", "tools")];
+        let mut next = vec![
+            PendingTask::new("b", "tools"),
+            PendingTask::new("c", "tools"),
+        ];
         PendingTask::carry_over(&mut next, &before);
-        assert_eq!(next.iter().map(|task| task.nested.is_some()).collect::<Vec<_>>(), [true, false]);
+        assert_eq!(
+            next.iter()
+                .map(|task| task.nested.is_some())
+                .collect::<Vec<_>>(),
+            [true, false]
+        );
     }
 }

@@ -3,7 +3,9 @@
 use chrono::{DateTime, Utc};
 use serde_json::Value;
 
-use super::{CheckpointError, CheckpointMeta, CheckpointSource, CheckpointWrite, PendingTask, Snapshot};
+use super::{
+    CheckpointError, CheckpointMeta, CheckpointSource, CheckpointWrite, PendingTask, Snapshot,
+};
 use crate::ids::{CheckpointId, IdSource, RunId, ThreadId};
 use crate::runtime::runs::ThreadStatus;
 use crate::state::ThreadState;
@@ -32,7 +34,16 @@ pub struct OutsideChange<'a> {
 impl OutsideChange<'_> {
     /// The checkpoint to be written: one step behind its base, and newer than all that the thread has.
     pub fn planned(self, ids: &dyn IdSource, at: DateTime<Utc>) -> OutsideWrite {
-        let Self { thread_id, base, newest, log_tail, mut after, source, next, machine } = self;
+        let Self {
+            thread_id,
+            base,
+            newest,
+            log_tail,
+            mut after,
+            source,
+            next,
+            machine,
+        } = self;
         if let Some(newest) = newest {
             ids.heed(&newest.meta.checkpoint_id);
         }
@@ -44,7 +55,9 @@ impl OutsideChange<'_> {
             source,
             step: base.map_or(-1, |base| base.meta.step + 1),
             machine,
-            metadata: base.map(|base| base.meta.metadata.clone()).unwrap_or_default(),
+            metadata: base
+                .map(|base| base.meta.metadata.clone())
+                .unwrap_or_default(),
             next,
             created_at: at,
         };

@@ -112,7 +112,8 @@ impl CheckpointWrite {
     /// A fragmented list, of more ranges than 64 and one for each eight messages, is written to the end of the log as a whole.
     /// Older checkpoints keep the places they name.
     pub fn plan(meta: CheckpointMeta, state: &mut ThreadState, log_tail: &mut u64) -> Self {
-        if ranges_of(state.log_places()) > MAX_RANGES + state.messages().len() / MESSAGES_PER_RANGE {
+        if ranges_of(state.log_places()) > MAX_RANGES + state.messages().len() / MESSAGES_PER_RANGE
+        {
             state.forget_log_places();
         }
         let mut new_messages = Vec::new();
@@ -127,8 +128,18 @@ impl CheckpointWrite {
         }
         let layout = layout_of(&places);
         state.set_log_places(places);
-        let channels = state.channels().iter().map(|(name, value)| (name.clone(), value.clone())).collect();
-        Self { meta, channels, layout, new_messages, amends: false }
+        let channels = state
+            .channels()
+            .iter()
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect();
+        Self {
+            meta,
+            channels,
+            layout,
+            new_messages,
+            amends: false,
+        }
     }
 
     /// The write that makes `earlier` needless: it follows what that one followed, and brings its messages along. One of the
@@ -145,7 +156,9 @@ impl CheckpointWrite {
 /// Counts the runs of consecutive places among the messages that are stored.
 fn ranges_of(places: &[Option<u64>]) -> usize {
     let mut stored = places.iter().flatten();
-    let Some(mut last) = stored.next() else { return 0 };
+    let Some(mut last) = stored.next() else {
+        return 0;
+    };
     let breaks = stored.filter(|place| std::mem::replace(&mut last, place) + 1 != **place);
     1 + breaks.count()
 }
@@ -164,7 +177,9 @@ pub fn layout_of(places: &[u64]) -> Vec<LogRange> {
 
 /// The places that `layout` stands for.
 pub fn expand(layout: &[LogRange]) -> impl Iterator<Item = u64> + '_ {
-    layout.iter().flat_map(|LogRange(first, last)| *first..=*last)
+    layout
+        .iter()
+        .flat_map(|LogRange(first, last)| *first..=*last)
 }
 
 #[cfg(test)]
@@ -196,7 +211,10 @@ mod tests {
 
     /// A list of messages at every `step`th place of the log.
     fn at_every(step: u64, count: u64) -> ThreadState {
-        ThreadState::restored((0..count).map(|n| (1 + step * n, Message::human(n.to_string()))), Default::default())
+        ThreadState::restored(
+            (0..count).map(|n| (1 + step * n, Message::human(n.to_string()))),
+            Default::default(),
+        )
     }
 
     #[test]
@@ -204,9 +222,15 @@ mod tests {
         let mut state = at_every(2, 200);
         let mut log_tail = 400;
         let write = CheckpointWrite::plan(meta(), &mut state, &mut log_tail);
-        assert_eq!((write.layout, write.new_messages.len(), log_tail), (vec![LogRange(401, 600)], 200, 600));
+        assert_eq!(
+            (write.layout, write.new_messages.len(), log_tail),
+            (vec![LogRange(401, 600)], 200, 600)
+        );
         let again = CheckpointWrite::plan(meta(), &mut state, &mut log_tail);
-        assert_eq!((again.layout, again.new_messages.len(), log_tail), (vec![LogRange(401, 600)], 0, 600));
+        assert_eq!(
+            (again.layout, again.new_messages.len(), log_tail),
+            (vec![LogRange(401, 600)], 0, 600)
+        );
     }
 
     #[test]

@@ -9,6 +9,12 @@ use crate::runtime::runs::store::{CallProgress, StoreError, ToolLedger};
 #[async_trait]
 impl ToolLedger for MemoryStores {
     async fn progress(&self, run: &RunId, key: &str) -> Result<Option<CallProgress>, StoreError> {
-        Ok(self.0.lock().runs.get(run).and_then(|run| run.calls.get(key)).cloned())
+        Ok(self
+            .0
+            .lock()
+            .runs
+            .get(run)
+            .and_then(|run| run.calls.get(key))
+            .cloned())
     }
 }

@@ -118,7 +118,10 @@ impl MemoryStores {
 
     /// Empty stores for several runtimes that take over from each other, as processes with a database do.
     pub fn shared() -> Self {
-        Self(Arc::new(Mutex::new(Tables { shared: true, ..Tables::default() })))
+        Self(Arc::new(Mutex::new(Tables {
+            shared: true,
+            ..Tables::default()
+        })))
     }
 
     /// A runtime of one process over these stores.
@@ -148,12 +151,21 @@ impl MemoryStores {
 
     /// A thread's status and title, if the thread is known.
     pub fn thread(&self, thread: &ThreadId) -> Option<(ThreadStatus, Option<String>)> {
-        self.0.lock().threads.get(thread).map(|thread| (thread.status, thread.title.clone()))
+        self.0
+            .lock()
+            .threads
+            .get(thread)
+            .map(|thread| (thread.status, thread.title.clone()))
     }
 
     /// All runs, in no order.
     pub fn all_runs(&self) -> Vec<RunRecord> {
-        self.0.lock().runs.values().map(|run| run.record.clone()).collect()
+        self.0
+            .lock()
+            .runs
+            .values()
+            .map(|run| run.record.clone())
+            .collect()
     }
 }
 

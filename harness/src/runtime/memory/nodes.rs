@@ -15,20 +15,33 @@ use crate::runtime::runs::store::{Hold, Lease, NodeRecord, NodeStore, OwnedRun, 
 impl NodeStore for MemoryStores {
     async fn register(&self, node: &NodeId, ttl: Duration) -> Result<Lease, StoreError> {
         let mut tables = self.0.lock();
-        let lease = if tables.shared { Lease::Shared(ttl) } else { Lease::Alone };
+        let lease = if tables.shared {
+            Lease::Shared(ttl)
+        } else {
+            Lease::Alone
+        };
         if lease == Lease::Alone {
             tables.nodes.clear();
         }
         let until = tables.until(ttl);
         let since = SystemClock.now();
-        tables.nodes.insert(node.clone(), Node { since, renewed_at: since, until });
+        tables.nodes.insert(
+            node.clone(),
+            Node {
+                since,
+                renewed_at: since,
+                until,
+            },
+        );
         Ok(lease)
     }
 
     async fn renew(&self, node: &NodeId, ttl: Duration) -> Result<bool, StoreError> {
         let mut tables = self.0.lock();
         let until = tables.until(ttl);
-        let Some(node) = tables.nodes.get_mut(node).filter(|node| node.lives()) else { return Ok(false) };
+        let Some(node) = tables.nodes.get_mut(node).filter(|node| node.lives()) else {
+            return Ok(false);
+        };
         (node.until, node.renewed_at) = (until, SystemClock.now());
         Ok(true)
     }
@@ -40,7 +53,11 @@ impl NodeStore for MemoryStores {
 
     async fn owned(&self, node: &NodeId) -> Result<Vec<OwnedRun>, StoreError> {
         let tables = self.0.lock();
-        let owned = tables.runs.values().filter(|run| run.owner.as_ref() == Some(node)).map(|run| &run.record);
+        let owned = tables
+            .runs
+            .values()
+            .filter(|run| run.owner.as_ref() == Some(node))
+            .map(|run| &run.record);
         let owned = owned.map(|run| OwnedRun {
             run_id: run.run_id.clone(),
             thread_id: run.thread_id.clone(),
@@ -56,10 +73,23 @@ impl NodeStore for MemoryStores {
 
     async fn list(&self) -> Result<Vec<NodeRecord>, StoreError> {
         let tables = self.0.lock();
-        let runs = |node: &NodeId| tables.runs.values().filter(|run| run.owner.as_ref() == Some(node)).count() as u64;
-        let mut living: Vec<_> = tables.nodes.iter().filter(|(_, node)| node.lives()).collect();
+        let runs = |node: &NodeId| {
+            tables
+                .runs
+                .values()
+                .filter(|run| run.owner.as_ref() == Some(node))
+                .count() as u64
+        };
+        let mut living: Vec<_> = tables
+            .nodes
+            .iter()
+            .filter(|(_, node)| node.lives())
+            .collect();
         living.sort_by_key(|(_, node)| node.since);
-        let left = |node: &Node| node.until.map(|until| until.saturating_duration_since(Instant::now()));
+        let left = |node: &Node| {
+            node.until
+                .map(|until| until.saturating_duration_since(Instant::now()))
+        };
         let record = |(id, node): (&NodeId, &Node)| NodeRecord {
             node: id.clone(),
             address: None,
@@ -75,7 +105,11 @@ impl NodeStore for MemoryStores {
 impl Tables {
     /// The runtimes that live.
     pub(super) fn alive(&self) -> BTreeSet<NodeId> {
-        self.nodes.iter().filter(|(_, node)| node.lives()).map(|(id, _)| id.clone()).collect()
+        self.nodes
+            .iter()
+            .filter(|(_, node)| node.lives())
+            .map(|(id, _)| id.clone())
+            .collect()
     }
 
     fn until(&self, ttl: Duration) -> Option<Instant> {

@@ -20,24 +20,45 @@ pub(super) struct Request {
 pub(super) type Scope = (String, String, String, u32);
 
 fn scope(key: &RequestKey) -> Scope {
-    (key.user_id.clone(), key.route.clone(), key.name.clone(), key.part)
+    (
+        key.user_id.clone(),
+        key.route.clone(),
+        key.name.clone(),
+        key.part,
+    )
 }
 
 impl Tables {
     /// What is known of a key.
     pub(super) fn known(&self, key: &RequestKey, at: DateTime<Utc>) -> Option<Known> {
-        let first = self.requests.get(&scope(key)).filter(|first| first.key.expires_at > at)?;
-        Some(if first.key.digest == key.digest { Known::Again(first.made.clone()) } else { Known::Other })
+        let first = self
+            .requests
+            .get(&scope(key))
+            .filter(|first| first.key.expires_at > at)?;
+        Some(if first.key.digest == key.digest {
+            Known::Again(first.made.clone())
+        } else {
+            Known::Other
+        })
     }
 
     /// Keeps what a request made whose key is not known.
     pub(super) fn keep(&mut self, key: RequestKey, made: Made) {
-        self.requests.insert(scope(&key), Request { key, made, values: None });
+        self.requests.insert(
+            scope(&key),
+            Request {
+                key,
+                made,
+                values: None,
+            },
+        );
     }
 
     /// The request that made a run.
     pub(super) fn request_of(&mut self, run: &RunId) -> Option<&mut Request> {
-        self.requests.values_mut().find(|request| matches!(&request.made, Made::Run(_, made) if made == run))
+        self.requests
+            .values_mut()
+            .find(|request| matches!(&request.made, Made::Run(_, made) if made == run))
     }
 
     /// Forgets what a run left for its request.
@@ -50,11 +71,20 @@ impl Tables {
 
 #[async_trait]
 impl RequestStore for MemoryStores {
-    async fn known(&self, key: &RequestKey, at: DateTime<Utc>) -> Result<Option<Known>, StoreError> {
+    async fn known(
+        &self,
+        key: &RequestKey,
+        at: DateTime<Utc>,
+    ) -> Result<Option<Known>, StoreError> {
         Ok(self.0.lock().known(key, at))
     }
 
-    async fn keep(&self, key: &RequestKey, made: Made, at: DateTime<Utc>) -> Result<Option<Known>, StoreError> {
+    async fn keep(
+        &self,
+        key: &RequestKey,
+        made: Made,
+        at: DateTime<Utc>,
+    ) -> Result<Option<Known>, StoreError> {
         let mut tables = self.0.lock();
         let known = tables.known(key, at);
         if known.is_none() {
@@ -70,8 +100,13 @@ impl RequestStore for MemoryStores {
 
     async fn sweep(&self, at: DateTime<Utc>, most: usize) -> Result<usize, StoreError> {
         let mut tables = self.0.lock();
-        let over: Vec<Scope> =
-            tables.requests.iter().filter(|(_, request)| request.key.expires_at <= at).map(|(scope, _)| scope.clone()).take(most).collect();
+        let over: Vec<Scope> = tables
+            .requests
+            .iter()
+            .filter(|(_, request)| request.key.expires_at <= at)
+            .map(|(scope, _)| scope.clone())
+            .take(most)
+            .collect();
         for scope in &over {
             tables.requests.remove(scope);
         }

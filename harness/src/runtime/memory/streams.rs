@@ -7,7 +7,9 @@ use async_trait::async_trait;
 use super::MemoryStores;
 use crate::ids::RunId;
 use crate::runtime::runs::store::StoreError;
-use crate::runtime::stream_bridge::{LogBatch, LogOutline, LogPage, LogRange, StreamEvent, StreamLog, StreamLogError, TerminalKind};
+use crate::runtime::stream_bridge::{
+    LogBatch, LogOutline, LogPage, LogRange, StreamEvent, StreamLog, StreamLogError, TerminalKind,
+};
 
 /// One run's events by their numbers, and how the stream ended after which of them.
 #[derive(Debug, Default)]
@@ -20,16 +22,26 @@ pub(super) struct Stream {
 impl StreamLog for MemoryStores {
     async fn append(&self, batch: LogBatch) -> Result<(), StreamLogError> {
         let mut tables = self.0.lock();
-        let Some(run) = tables.runs.get(&batch.run_id) else { return Err(StreamLogError::Gone(batch.run_id)) };
+        let Some(run) = tables.runs.get(&batch.run_id) else {
+            return Err(StreamLogError::Gone(batch.run_id));
+        };
         let current = run.record.attempt;
         if current > batch.attempt {
-            return Err(StreamLogError::Fenced { run_id: batch.run_id, attempt: batch.attempt, current });
+            return Err(StreamLogError::Fenced {
+                run_id: batch.run_id,
+                attempt: batch.attempt,
+                current,
+            });
         }
         let tail = batch.tail();
         let stream = tables.streams.entry(batch.run_id).or_default();
         for event in batch.events {
             let id = event.id;
-            if stream.events.get(&id.seq).is_some_and(|there| there.id.attempt < id.attempt) {
+            if stream
+                .events
+                .get(&id.seq)
+                .is_some_and(|there| there.id.attempt < id.attempt)
+            {
                 stream.events.split_off(&id.seq);
                 stream.end = stream.end.filter(|(after, _)| *after < id.seq);
             }
@@ -41,12 +53,20 @@ impl StreamLog for MemoryStores {
 
     async fn read(&self, run_id: &RunId, next: u64, most: usize) -> Result<LogPage, StoreError> {
         let tables = self.0.lock();
-        let Some(stream) = tables.streams.get(run_id) else { return Ok(LogPage::default()) };
+        let Some(stream) = tables.streams.get(run_id) else {
+            return Ok(LogPage::default());
+        };
         let from_here = stream.events.range(next..).enumerate().take(most);
         let follow = from_here.take_while(|(nth, (seq, _))| **seq - next == *nth as u64);
         let events: Vec<_> = follow.map(|(_, (_, event))| event.clone()).collect();
         let tail = (next + events.len() as u64).checked_sub(1);
-        Ok(LogPage { end: stream.end.filter(|(after, _)| Some(*after) == tail).map(|(_, kind)| kind), events })
+        Ok(LogPage {
+            end: stream
+                .end
+                .filter(|(after, _)| Some(*after) == tail)
+                .map(|(_, kind)| kind),
+            events,
+        })
     }
 
     async fn outline(&self, run_id: &RunId) -> Result<LogOutline, StoreError> {
@@ -55,7 +75,11 @@ impl StreamLog for MemoryStores {
         if let Some(stream) = tables.streams.get(run_id) {
             outline.end = stream.end;
             stream.events.values().for_each(|event| {
-                outline.push(LogRange { first: event.id.seq, last: event.id.seq, attempt: event.id.attempt });
+                outline.push(LogRange {
+                    first: event.id.seq,
+                    last: event.id.seq,
+                    attempt: event.id.attempt,
+                });
             });
         }
         Ok(outline)

@@ -9,9 +9,18 @@ use crate::runtime::runs::store::{StoreError, WebhookDelivery, WebhookLetter, We
 
 #[async_trait]
 impl WebhookOutbox for MemoryStores {
-    async fn due(&self, now: DateTime<Utc>, leased_until: DateTime<Utc>, limit: usize) -> Result<Vec<WebhookDelivery>, StoreError> {
+    async fn due(
+        &self,
+        now: DateTime<Utc>,
+        leased_until: DateTime<Utc>,
+        limit: usize,
+    ) -> Result<Vec<WebhookDelivery>, StoreError> {
         let mut tables = self.0.lock();
-        let mut calls: Vec<_> = tables.outbox.values_mut().filter(|call| call.due.is_some_and(|due| due <= now)).collect();
+        let mut calls: Vec<_> = tables
+            .outbox
+            .values_mut()
+            .filter(|call| call.due.is_some_and(|due| due <= now))
+            .collect();
         calls.sort_by_key(|call| call.due);
         calls.truncate(limit);
         Ok(calls
@@ -28,10 +37,18 @@ impl WebhookOutbox for MemoryStores {
         Ok(())
     }
 
-    async fn failed(&self, runs: &[RunId], error: &str, again_at: Option<DateTime<Utc>>, at: DateTime<Utc>) -> Result<(), StoreError> {
+    async fn failed(
+        &self,
+        runs: &[RunId],
+        error: &str,
+        again_at: Option<DateTime<Utc>>,
+        at: DateTime<Utc>,
+    ) -> Result<(), StoreError> {
         let mut tables = self.0.lock();
         for run in runs {
-            let Some(call) = tables.outbox.get_mut(run) else { continue };
+            let Some(call) = tables.outbox.get_mut(run) else {
+                continue;
+            };
             call.delivery.tries += 1;
             call.due = again_at;
             call.died = again_at.is_none().then_some(at);
@@ -50,10 +67,20 @@ impl WebhookOutbox for MemoryStores {
         Ok(())
     }
 
-    async fn letters(&self, only_dead: bool, limit: usize) -> Result<Vec<WebhookLetter>, StoreError> {
+    async fn letters(
+        &self,
+        only_dead: bool,
+        limit: usize,
+    ) -> Result<Vec<WebhookLetter>, StoreError> {
         let tables = self.0.lock();
-        let mut calls: Vec<_> = tables.outbox.values().filter(|call| !only_dead || call.due.is_none()).collect();
-        calls.sort_by_key(|call| std::cmp::Reverse((call.delivery.ended_at, call.delivery.run.run_id.clone())));
+        let mut calls: Vec<_> = tables
+            .outbox
+            .values()
+            .filter(|call| !only_dead || call.due.is_none())
+            .collect();
+        calls.sort_by_key(|call| {
+            std::cmp::Reverse((call.delivery.ended_at, call.delivery.run.run_id.clone()))
+        });
         let letter = |call: &Call| WebhookLetter {
             run_id: call.delivery.run.run_id.clone(),
             url: call.delivery.call.url.clone(),
@@ -68,7 +95,9 @@ impl WebhookOutbox for MemoryStores {
 
     async fn resend(&self, run: &RunId, at: DateTime<Utc>) -> Result<bool, StoreError> {
         let mut tables = self.0.lock();
-        let Some(call) = tables.outbox.get_mut(run) else { return Ok(false) };
+        let Some(call) = tables.outbox.get_mut(run) else {
+            return Ok(false);
+        };
         (call.delivery.tries, call.due, call.died) = (0, Some(at), None);
         Ok(true)
     }
@@ -76,7 +105,13 @@ impl WebhookOutbox for MemoryStores {
     async fn sweep(&self, before: DateTime<Utc>, most: usize) -> Result<usize, StoreError> {
         let mut tables = self.0.lock();
         let over = |call: &Call| call.died.is_some_and(|died| died <= before);
-        let over: Vec<RunId> = tables.outbox.iter().filter(|(_, call)| over(call)).map(|(run, _)| run.clone()).take(most).collect();
+        let over: Vec<RunId> = tables
+            .outbox
+            .iter()
+            .filter(|(_, call)| over(call))
+            .map(|(run, _)| run.clone())
+            .take(most)
+            .collect();
         for run in &over {
             tables.outbox.remove(run);
         }

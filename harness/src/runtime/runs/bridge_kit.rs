@@ -10,7 +10,8 @@ use parking_lot::Mutex;
 
 use crate::ids::RunId;
 use crate::runtime::stream_bridge::{
-    BridgeError, EventData, EventId, EventName, ResumeFrom, StreamBridge, StreamKey, Subscription, TerminalKind,
+    BridgeError, EventData, EventId, EventName, ResumeFrom, StreamBridge, StreamKey, Subscription,
+    TerminalKind,
 };
 
 /// Another bridge, watched.
@@ -27,7 +28,12 @@ pub(super) struct WatchedBridge {
 
 impl WatchedBridge {
     pub(super) fn over(bridge: Arc<dyn StreamBridge>) -> Arc<Self> {
-        Arc::new(Self { bridge, ends: Mutex::default(), hangs: AtomicBool::new(false), sends_away: AtomicU32::new(0) })
+        Arc::new(Self {
+            bridge,
+            ends: Mutex::default(),
+            hangs: AtomicBool::new(false),
+            sends_away: AtomicU32::new(0),
+        })
     }
 
     async fn note(&self, end: String) {
@@ -40,16 +46,32 @@ impl WatchedBridge {
 
 #[async_trait]
 impl StreamBridge for WatchedBridge {
-    async fn publish(&self, key: &StreamKey, event: EventName, data: EventData) -> Result<EventId, BridgeError> {
+    async fn publish(
+        &self,
+        key: &StreamKey,
+        event: EventName,
+        data: EventData,
+    ) -> Result<EventId, BridgeError> {
         self.bridge.publish(key, event, data).await
     }
 
-    async fn publish_terminal(&self, key: &StreamKey, kind: TerminalKind, data: Option<Bytes>) -> Result<(), BridgeError> {
-        self.note(format!("{kind:?} by attempt {}", key.attempt)).await;
+    async fn publish_terminal(
+        &self,
+        key: &StreamKey,
+        kind: TerminalKind,
+        data: Option<Bytes>,
+    ) -> Result<(), BridgeError> {
+        self.note(format!("{kind:?} by attempt {}", key.attempt))
+            .await;
         self.bridge.publish_terminal(key, kind, data).await
     }
 
-    async fn subscribe(&self, run_id: &RunId, from: ResumeFrom, heartbeat: Duration) -> Result<Subscription, BridgeError> {
+    async fn subscribe(
+        &self,
+        run_id: &RunId,
+        from: ResumeFrom,
+        heartbeat: Duration,
+    ) -> Result<Subscription, BridgeError> {
         let left = self.sends_away.load(Ordering::Relaxed);
         if left > 0 {
             self.sends_away.store(left - 1, Ordering::Relaxed);

@@ -35,7 +35,12 @@ impl Closing {
             let_go(&run.run_id, live, registry);
             return None;
         };
-        Some(Self { run: run.clone(), live, registry: registry.clone(), _settling: settling })
+        Some(Self {
+            run: run.clone(),
+            live,
+            registry: registry.clone(),
+            _settling: settling,
+        })
     }
 
     /// Tells how the run ended, once that is durable: at once, or when the store is back. In a task: a bridge that is out of order
@@ -44,7 +49,9 @@ impl Closing {
         match ending {
             Ending::Stored => {
                 let then = parts.clone();
-                parts.tasks.spawn(TaskKind::Finish, "run end", async move { self.tell(outcome, &then).await });
+                parts.tasks.spawn(TaskKind::Finish, "run end", async move {
+                    self.tell(outcome, &then).await
+                });
             }
             Ending::Refused => let_go(&self.run.run_id, self.live, &self.registry),
             Ending::Later(_) => {
@@ -62,10 +69,19 @@ impl Closing {
 
     async fn tell(self, outcome: RunOutcome, parts: &RuntimeParts) {
         let run_id = &self.run.run_id;
-        recovery::tell_end(&self.run, outcome.error.as_ref().map(|(_, text)| text.as_str()), parts).await;
+        recovery::tell_end(
+            &self.run,
+            outcome.error.as_ref().map(|(_, text)| text.as_str()),
+            parts,
+        )
+        .await;
         self.end_stream(&outcome, parts).await;
         // Whoever viewed a former attempt finds its events for as long as those of any run.
-        let kept = if self.had_begun() { self.registry.limits.read().stream_retention } else { NEVER_BEGAN_RETENTION };
+        let kept = if self.had_begun() {
+            self.registry.limits.read().stream_retention
+        } else {
+            NEVER_BEGAN_RETENTION
+        };
         parts.bridge.cleanup(run_id, kept).await;
         if let Some(live) = &self.live {
             self.registry.live.remove_exactly(run_id, live);
@@ -80,11 +96,17 @@ impl Closing {
     async fn end_stream(&self, outcome: &RunOutcome, parts: &RuntimeParts) {
         let run_id = &self.run.run_id;
         let (kind, data) = match &outcome.error {
-            Some((name, text)) => (TerminalKind::Error, Some(error_frame(name, text).data.into_bytes())),
+            Some((name, text)) => (
+                TerminalKind::Error,
+                Some(error_frame(name, text).data.into_bytes()),
+            ),
             None if self.had_begun() => (TerminalKind::Cancel, None),
             None => return parts.bridge.cancel(run_id).await,
         };
-        let key = StreamKey { run_id: run_id.clone(), attempt: self.run.attempt };
+        let key = StreamKey {
+            run_id: run_id.clone(),
+            attempt: self.run.attempt,
+        };
         match parts.bridge.publish_terminal(&key, kind, data).await {
             Ok(()) | Err(BridgeError::Ended(_) | BridgeError::Closed) => {}
             Err(error) => tracing::warn!(%run_id, %error, "the end did not reach the stream"),

@@ -15,7 +15,13 @@ use crate::runtime::stream_bridge::{ResumeFrom, StreamItem};
 
 fn watched(process: &RunsFacade) -> (RunsFacade, Arc<WatchedBridge>) {
     let bridge = WatchedBridge::over(process.parts().bridge.clone());
-    (over(RuntimeParts { bridge: bridge.clone(), ..process.parts().clone() }), bridge)
+    (
+        over(RuntimeParts {
+            bridge: bridge.clone(),
+            ..process.parts().clone()
+        }),
+        bridge,
+    )
 }
 
 #[tokio::test(start_paused = true)]
@@ -23,11 +29,26 @@ async fn a_stream_that_was_begun_is_ended_by_who_took_its_run_over() {
     as_user(async {
         let before = process();
         let run = stuck(&before, spec("any")).await;
-        before.parts().create.request_cancel(&run.run_id, CancelAction::Interrupt, before.parts().clock.now()).await.unwrap();
+        before
+            .parts()
+            .create
+            .request_cancel(
+                &run.run_id,
+                CancelAction::Interrupt,
+                before.parts().clock.now(),
+            )
+            .await
+            .unwrap();
         let (after, bridge) = watched(&after(&before));
         after.recover().await.unwrap();
-        let stream = after.join_stream(None, &run.run_id, ResumeFrom::Start, BEAT).await.unwrap();
-        assert_eq!(drain(stream).await.1, Some(StreamItem::End(TerminalKind::Cancel)));
+        let stream = after
+            .join_stream(None, &run.run_id, ResumeFrom::Start, BEAT)
+            .await
+            .unwrap();
+        assert_eq!(
+            drain(stream).await.1,
+            Some(StreamItem::End(TerminalKind::Cancel))
+        );
         // A cancel knows nothing of what a durable log has beside the bridge.
         assert_eq!(*bridge.ends.lock(), ["Cancel by attempt 2"]);
     })
@@ -40,10 +61,19 @@ async fn a_stream_that_was_never_begun_is_cancelled() {
         let (facade, bridge) = watched(&facade());
         let first = facade.create_background(spec("hang")).await.unwrap();
         wait_for_tokens(&facade, &first.run_id).await;
-        let waiting = RunSpec { multitask: MultitaskStrategy::Enqueue, ..spec("finish") };
+        let waiting = RunSpec {
+            multitask: MultitaskStrategy::Enqueue,
+            ..spec("finish")
+        };
         let (second, stream) = facade.create_and_stream(waiting, BEAT).await.unwrap();
-        facade.cancel(None, &second.run_id, CancelAction::Interrupt, true).await.unwrap();
-        assert_eq!(drain(stream).await, (vec![], Some(StreamItem::End(TerminalKind::Cancel))));
+        facade
+            .cancel(None, &second.run_id, CancelAction::Interrupt, true)
+            .await
+            .unwrap();
+        assert_eq!(
+            drain(stream).await,
+            (vec![], Some(StreamItem::End(TerminalKind::Cancel)))
+        );
         assert_eq!(*bridge.ends.lock(), ["cancelled"]);
     })
     .await;
@@ -53,11 +83,21 @@ async fn a_stream_that_was_never_begun_is_cancelled() {
 async fn a_bridge_that_is_out_of_order_delays_no_start() {
     as_user(async {
         let before = process();
-        let run = stuck(&before, RunSpec { recovery: Some(Recovery::Fail), ..spec("any") }).await;
+        let run = stuck(
+            &before,
+            RunSpec {
+                recovery: Some(Recovery::Fail),
+                ..spec("any")
+            },
+        )
+        .await;
         let (after, bridge) = watched(&after(&before));
         bridge.hangs.store(true, Ordering::Relaxed);
         let recovered = tokio::time::timeout(Duration::from_secs(1), after.recover()).await;
-        assert_eq!(recovered.expect("it does not wait for the bridge").unwrap(), 1);
+        assert_eq!(
+            recovered.expect("it does not wait for the bridge").unwrap(),
+            1
+        );
         assert_eq!(stored(&after, &run).await.status, RunStatus::Error);
     })
     .await;
@@ -69,9 +109,18 @@ async fn a_bridge_that_is_out_of_order_delays_no_run_that_displaces_others() {
         let (facade, bridge) = watched(&facade());
         let first = facade.create_background(spec("hang")).await.unwrap();
         wait_for_tokens(&facade, &first.run_id).await;
-        facade.create_background(RunSpec { multitask: MultitaskStrategy::Enqueue, ..spec("finish") }).await.unwrap();
+        facade
+            .create_background(RunSpec {
+                multitask: MultitaskStrategy::Enqueue,
+                ..spec("finish")
+            })
+            .await
+            .unwrap();
         bridge.hangs.store(true, Ordering::Relaxed);
-        let displacing = facade.create_background(RunSpec { multitask: MultitaskStrategy::Interrupt, ..spec("finish") });
+        let displacing = facade.create_background(RunSpec {
+            multitask: MultitaskStrategy::Interrupt,
+            ..spec("finish")
+        });
         let made = tokio::time::timeout(Duration::from_secs(1), displacing).await;
         assert!(made.expect("it does not wait for the bridge").is_ok());
     })
@@ -100,7 +149,13 @@ impl RunObserver for Listener {
 impl Listener {
     fn at(process: &RunsFacade) -> (RunsFacade, Arc<Self>) {
         let listener = Arc::new(Self::default());
-        (over(RuntimeParts { observer: listener.clone(), ..process.parts().clone() }), listener)
+        (
+            over(RuntimeParts {
+                observer: listener.clone(),
+                ..process.parts().clone()
+            }),
+            listener,
+        )
     }
 
     async fn hears(&self, expected: &[(&'static str, u32)]) {
@@ -119,9 +174,25 @@ async fn an_observer_hears_how_a_run_ended_that_was_not_recovered() {
     for (told_to_stop, expected) in [(false, "failed"), (true, "cancelled")] {
         as_user(async {
             let before = process();
-            let run = stuck(&before, RunSpec { recovery: Some(Recovery::Fail), ..spec("any") }).await;
+            let run = stuck(
+                &before,
+                RunSpec {
+                    recovery: Some(Recovery::Fail),
+                    ..spec("any")
+                },
+            )
+            .await;
             if told_to_stop {
-                before.parts().create.request_cancel(&run.run_id, CancelAction::Interrupt, before.parts().clock.now()).await.unwrap();
+                before
+                    .parts()
+                    .create
+                    .request_cancel(
+                        &run.run_id,
+                        CancelAction::Interrupt,
+                        before.parts().clock.now(),
+                    )
+                    .await
+                    .unwrap();
             }
             let (after, listener) = Listener::at(&after(&before));
             after.recover().await.unwrap();
@@ -137,8 +208,17 @@ async fn an_observer_hears_of_a_run_that_is_cancelled_while_it_waits() {
         let (facade, listener) = Listener::at(&facade());
         let first = facade.create_background(spec("hang")).await.unwrap();
         wait_for_tokens(&facade, &first.run_id).await;
-        let second = facade.create_background(RunSpec { multitask: MultitaskStrategy::Enqueue, ..spec("finish") }).await.unwrap();
-        facade.cancel(None, &second.run_id, CancelAction::Interrupt, true).await.unwrap();
+        let second = facade
+            .create_background(RunSpec {
+                multitask: MultitaskStrategy::Enqueue,
+                ..spec("finish")
+            })
+            .await
+            .unwrap();
+        facade
+            .cancel(None, &second.run_id, CancelAction::Interrupt, true)
+            .await
+            .unwrap();
         listener.hears(&[("started", 1), ("cancelled", 1)]).await;
     })
     .await;

@@ -60,15 +60,29 @@ impl RunsFacade {
 
     /// Creates a run and follows it from its first event. `heartbeat` is the longest silence of the stream.
     #[tracing::instrument(name = "create_and_stream", skip_all)]
-    pub async fn create_and_stream(&self, spec: RunSpec, heartbeat: Duration) -> Result<(RunRecord, RunStream), RunError> {
+    pub async fn create_and_stream(
+        &self,
+        spec: RunSpec,
+        heartbeat: Duration,
+    ) -> Result<(RunRecord, RunStream), RunError> {
         let handle = self.create(spec).await?;
-        let stream = stream_service::subscribe(&handle.record, ResumeFrom::Start, heartbeat, &self.registry, &self.parts).await?;
+        let stream = stream_service::subscribe(
+            &handle.record,
+            ResumeFrom::Start,
+            heartbeat,
+            &self.registry,
+            &self.parts,
+        )
+        .await?;
         Ok((handle.record, stream))
     }
 
     /// Creates a run and waits for its end. The record is as it was admitted.
     #[tracing::instrument(name = "create_and_wait", skip_all)]
-    pub async fn create_and_wait(&self, spec: RunSpec) -> Result<(RunRecord, WaitOutcome), RunError> {
+    pub async fn create_and_wait(
+        &self,
+        spec: RunSpec,
+    ) -> Result<(RunRecord, WaitOutcome), RunError> {
         let (record, outcome) = self.create_for_waiting(spec).await?;
         Ok((record, outcome.await))
     }
@@ -76,7 +90,10 @@ impl RunsFacade {
     /// As [`RunsFacade::create_and_wait`] for callers that have something to say before the end: gives the record at once, and the
     /// outcome when it is there, even of a run whose thread is gone by then.
     #[tracing::instrument(name = "create_for_waiting", skip_all)]
-    pub async fn create_for_waiting(&self, spec: RunSpec) -> Result<(RunRecord, BoxFuture<'static, WaitOutcome>), RunError> {
+    pub async fn create_for_waiting(
+        &self,
+        spec: RunSpec,
+    ) -> Result<(RunRecord, BoxFuture<'static, WaitOutcome>), RunError> {
         let RunHandle { record, live } = self.create(spec).await?;
         let (registry, parts) = (self.registry.clone(), self.parts.clone());
         let waiting = {
@@ -84,7 +101,9 @@ impl RunsFacade {
             async move {
                 match live.ended().await {
                     Some(outcome) => outcome.into(),
-                    None => wait_service::wait(&record, &registry, &parts).await.unwrap_or_else(|error| WaitOutcome::unknown(&error)),
+                    None => wait_service::wait(&record, &registry, &parts)
+                        .await
+                        .unwrap_or_else(|error| WaitOutcome::unknown(&error)),
                 }
             }
         };
@@ -111,25 +130,48 @@ impl RunsFacade {
         from: ThreadCursor,
         heartbeat: Duration,
     ) -> Result<BoxStream<'static, ThreadItem>, RunError> {
-        Ok(thread_service::follow(thread.clone(), owner(), from, heartbeat, &self.registry, &self.parts).await?)
+        Ok(thread_service::follow(
+            thread.clone(),
+            owner(),
+            from,
+            heartbeat,
+            &self.registry,
+            &self.parts,
+        )
+        .await?)
     }
 
     /// Waits for the end of a run that exists.
     #[tracing::instrument(name = "join_wait", skip_all)]
-    pub async fn join_wait(&self, thread: Option<&ThreadId>, run: &RunId) -> Result<WaitOutcome, RunError> {
+    pub async fn join_wait(
+        &self,
+        thread: Option<&ThreadId>,
+        run: &RunId,
+    ) -> Result<WaitOutcome, RunError> {
         let record = self.find(thread, run).await?;
         wait_service::wait(&record, &self.registry, &self.parts).await
     }
 
     /// Asks a run to stop, and with `wait` stays until it has. A run that is stopping already may be asked again.
     #[tracing::instrument(name = "cancel", skip_all)]
-    pub async fn cancel(&self, thread: Option<&ThreadId>, run: &RunId, action: CancelAction, wait: bool) -> Result<RunRecord, RunError> {
+    pub async fn cancel(
+        &self,
+        thread: Option<&ThreadId>,
+        run: &RunId,
+        action: CancelAction,
+        wait: bool,
+    ) -> Result<RunRecord, RunError> {
         let record = self.find(thread, run).await?;
         if record.status.is_terminal() && record.status != RunStatus::Interrupted {
-            return Err(RunError::NotCancellable { run_id: record.run_id, status: record.status });
+            return Err(RunError::NotCancellable {
+                run_id: record.run_id,
+                status: record.status,
+            });
         }
         if !record.status.is_terminal() {
-            self.registry.request_cancel(run, action, &self.parts).await?;
+            self.registry
+                .request_cancel(run, action, &self.parts)
+                .await?;
             if wait {
                 wait_service::until_over(&record, &self.registry, &self.parts).await?;
             }
@@ -138,22 +180,41 @@ impl RunsFacade {
     }
 
     /// One run.
-    pub async fn get_run(&self, thread: Option<&ThreadId>, run: &RunId) -> Result<Option<RunRecord>, RunError> {
+    pub async fn get_run(
+        &self,
+        thread: Option<&ThreadId>,
+        run: &RunId,
+    ) -> Result<Option<RunRecord>, RunError> {
         let found = self.parts.query.get(run, &owner()).await?;
-        Ok(found.filter(|record| thread.is_none_or(|thread| record.thread_id == *thread)).map(|record| self.overlay(record)))
+        Ok(found
+            .filter(|record| thread.is_none_or(|thread| record.thread_id == *thread))
+            .map(|record| self.overlay(record)))
     }
 
     /// A thread's runs, newest first.
-    pub async fn list_runs(&self, thread: &ThreadId, query: &RunListQuery) -> Result<Vec<RunRecord>, RunError> {
+    pub async fn list_runs(
+        &self,
+        thread: &ThreadId,
+        query: &RunListQuery,
+    ) -> Result<Vec<RunRecord>, RunError> {
         let found = self.parts.query.list(thread, query, &owner()).await?;
-        Ok(found.into_iter().map(|record| self.overlay(record)).collect())
+        Ok(found
+            .into_iter()
+            .map(|record| self.overlay(record))
+            .collect())
     }
 
     /// Where the actor's runs stand that are not over, of one thread or of all, in the order of their making.
-    pub async fn unfinished_runs(&self, thread: Option<&ThreadId>) -> Result<Vec<RunStanding>, RunError> {
+    pub async fn unfinished_runs(
+        &self,
+        thread: Option<&ThreadId>,
+    ) -> Result<Vec<RunStanding>, RunError> {
         let mut found = self.parts.query.standing(thread, &owner()).await?;
         for run in &mut found {
-            run.status = self.registry.live(&run.run_id).map_or(run.status, |live| live.status());
+            run.status = self
+                .registry
+                .live(&run.run_id)
+                .map_or(run.status, |live| live.status());
         }
         Ok(found)
     }
@@ -170,7 +231,11 @@ impl RunsFacade {
             return Err(RunError::StillActive(record.run_id));
         }
         self.parts.bridge.cleanup(run, Duration::ZERO).await;
-        if self.parts.delete.delete(run).await? { Ok(()) } else { Err(RunError::NotFound(record.run_id)) }
+        if self.parts.delete.delete(run).await? {
+            Ok(())
+        } else {
+            Err(RunError::NotFound(record.run_id))
+        }
     }
 
     /// Joins the processes that work on the store, goes on with what a former one left unfinished, and with what waited there.
@@ -229,16 +294,29 @@ impl RunsFacade {
             return Err(RunError::ShuttingDown);
         }
         if self.is_displaced() {
-            return Err(StoreError::Unavailable("another process has taken the store of this one".to_owned()).into());
+            return Err(StoreError::Unavailable(
+                "another process has taken the store of this one".to_owned(),
+            )
+            .into());
         }
-        let actor = actor_context::current().unwrap_or_else(|| ActorContext::user(actor_context::DEFAULT_USER_ID));
-        let agent = self.parts.agents.resolve(&spec.assistant, &spec.config.options).await?;
+        let actor = actor_context::current()
+            .unwrap_or_else(|| ActorContext::user(actor_context::DEFAULT_USER_ID));
+        let agent = self
+            .parts
+            .agents
+            .resolve(&spec.assistant, &spec.config.options)
+            .await?;
         let recipe = recipe_of(&mut spec, &actor);
         let limits = *self.registry.limits.read();
         message_limits::check(&spec, &limits, &self.parts).await?;
         let plan = plan(spec, agent, actor, &limits, &*self.parts.ids);
         if let Some(wanted) = &plan.checkpoint
-            && self.parts.checkpointer.get(&plan.thread_id, Some(&wanted.checkpoint_id)).await?.is_none()
+            && self
+                .parts
+                .checkpointer
+                .get(&plan.thread_id, Some(&wanted.checkpoint_id))
+                .await?
+                .is_none()
         {
             return Err(RunError::CheckpointNotFound(wanted.checkpoint_id.clone()));
         }
@@ -253,8 +331,14 @@ impl RunsFacade {
                 }
             })
         };
-        let admitted = self.parts.tasks.spawn(TaskKind::Finish, "admission", continuing(admission)).await;
-        admitted.map_err(|gone| StoreError::Unavailable(gone.to_string()))?.map_err(|panic| StoreError::Failed(panic.to_string()))?
+        let admitted = self
+            .parts
+            .tasks
+            .spawn(TaskKind::Finish, "admission", continuing(admission))
+            .await;
+        admitted
+            .map_err(|gone| StoreError::Unavailable(gone.to_string()))?
+            .map_err(|panic| StoreError::Failed(panic.to_string()))?
     }
 
     /// The bounds that hold for new runs.
@@ -263,7 +347,9 @@ impl RunsFacade {
     }
 
     async fn find(&self, thread: Option<&ThreadId>, run: &RunId) -> Result<RunRecord, RunError> {
-        self.get_run(thread, run).await?.ok_or_else(|| RunError::NotFound(run.clone()))
+        self.get_run(thread, run)
+            .await?
+            .ok_or_else(|| RunError::NotFound(run.clone()))
     }
 
     /// The store may not have heard yet that a run of this process has begun to work.
@@ -281,8 +367,14 @@ impl RunsFacade {
 
 /// The request without what the run's record has of it.
 fn recipe_of(spec: &mut RunSpec, actor: &ActorContext) -> Arc<Recipe> {
-    let (metadata, kwargs) = (std::mem::take(&mut spec.metadata), std::mem::take(&mut spec.kwargs));
-    let recipe = Recipe { spec: spec.clone(), actor: actor.clone() };
+    let (metadata, kwargs) = (
+        std::mem::take(&mut spec.metadata),
+        std::mem::take(&mut spec.kwargs),
+    );
+    let recipe = Recipe {
+        spec: spec.clone(),
+        actor: actor.clone(),
+    };
     (spec.metadata, spec.kwargs) = (metadata, kwargs);
     Arc::new(recipe)
 }

@@ -59,7 +59,15 @@ pub(super) struct Keeper {
 impl Keeper {
     pub(super) fn new(registry: Arc<RunRegistry>, parts: RuntimeParts, ttl: Duration) -> Self {
         let now = Instant::now();
-        Self { registry, parts, ttl, owing: Owing::Nothing, held: now, looked: now, strays: HashSet::new() }
+        Self {
+            registry,
+            parts,
+            ttl,
+            owing: Owing::Nothing,
+            held: now,
+            looked: now,
+            strays: HashSet::new(),
+        }
     }
 
     pub(super) async fn keep(&mut self) {
@@ -87,7 +95,9 @@ impl Keeper {
             }
             let registry = self.registry.clone();
             if within_lease(&registry, self.tend(rang)).await.is_err() {
-                tracing::error!("the lease of this process is about to lapse: its runs are given up for others to take");
+                tracing::error!(
+                    "the lease of this process is about to lapse: its runs are given up for others to take"
+                );
                 self.give_up_lease().await;
             }
         }
@@ -97,11 +107,16 @@ impl Keeper {
         if self.held.elapsed() >= HOLD {
             self.hold().await;
         }
-        let aged = self.registry.membership.lease().is_some_and(|lease| lease.age >= self.patience());
+        let aged = self
+            .registry
+            .membership
+            .lease()
+            .is_some_and(|lease| lease.age >= self.patience());
         if self.owing == Owing::Renewal || (aged && self.owing == Owing::Nothing) {
             self.renew().await;
         }
-        let due = rang || self.registry.membership.is_shared() || self.looked.elapsed() >= LOOK_ALONE;
+        let due =
+            rang || self.registry.membership.is_shared() || self.looked.elapsed() >= LOOK_ALONE;
         if due && self.owing != Owing::Entry {
             self.look(rang).await;
         }
@@ -116,17 +131,27 @@ impl Keeper {
     /// is known to be this process's.
     async fn hold(&mut self) -> bool {
         self.held = Instant::now();
-        let limit = if self.registry.membership.is_shared() { HOLD_LIMIT.min(self.patience()) } else { HOLD_LIMIT };
+        let limit = if self.registry.membership.is_shared() {
+            HOLD_LIMIT.min(self.patience())
+        } else {
+            HOLD_LIMIT
+        };
         match timeout(limit, self.parts.nodes.hold()).await {
             Ok(Ok(Hold::Lost)) => self.make_way(),
             Ok(Ok(Hold::Retaken)) if self.owing != Owing::Entry => {
-                tracing::warn!("the session that keeps this process's place in its store broke, and is there again");
+                tracing::warn!(
+                    "the session that keeps this process's place in its store broke, and is there again"
+                );
                 self.owing = Owing::Renewal;
                 return true;
             }
             Ok(Ok(Hold::Kept | Hold::Retaken)) => return true,
-            Ok(Err(error)) => tracing::warn!(%error, "whether this process still has its store cannot be found out"),
-            Err(_) => tracing::warn!("whether this process still has its store cannot be found out: the store does not answer"),
+            Ok(Err(error)) => {
+                tracing::warn!(%error, "whether this process still has its store cannot be found out")
+            }
+            Err(_) => tracing::warn!(
+                "whether this process still has its store cannot be found out: the store does not answer"
+            ),
         }
         false
     }
@@ -155,8 +180,12 @@ impl Keeper {
                 tracing::error!("the lease of this process lapsed: others have taken its runs");
                 self.give_up_lease().await;
             }
-            Ok(Err(error)) => tracing::warn!(%error, "the lease of this process is not renewed yet"),
-            Err(_) => tracing::warn!("the lease of this process is not renewed yet: the store does not answer"),
+            Ok(Err(error)) => {
+                tracing::warn!(%error, "the lease of this process is not renewed yet")
+            }
+            Err(_) => tracing::warn!(
+                "the lease of this process is not renewed yet: the store does not answer"
+            ),
         }
     }
 
@@ -168,7 +197,11 @@ impl Keeper {
 
     /// Stops everything that is executed here, without another word to the store.
     fn fence(&self) {
-        self.registry.live.executed().iter().for_each(|(_, live)| live.stop(Stop::Fence));
+        self.registry
+            .live
+            .executed()
+            .iter()
+            .for_each(|(_, live)| live.stop(Stop::Fence));
     }
 
     /// A lease that lapsed is never revived: the process comes back as another one.
@@ -201,18 +234,37 @@ impl Keeper {
         }
         // Before the store is asked: what begins meanwhile may be missing in its answer.
         let executed = self.registry.live.executed();
-        let owned = match timeout(self.patience(), self.parts.nodes.owned(&self.registry.membership.node())).await {
+        let owned = match timeout(
+            self.patience(),
+            self.parts.nodes.owned(&self.registry.membership.node()),
+        )
+        .await
+        {
             Ok(Ok(owned)) => owned,
-            Ok(Err(error)) => return tracing::warn!(%error, "the runs of this process cannot be read"),
-            Err(_) => return tracing::warn!("the runs of this process cannot be read: the store does not answer"),
+            Ok(Err(error)) => {
+                return tracing::warn!(%error, "the runs of this process cannot be read");
+            }
+            Err(_) => {
+                return tracing::warn!(
+                    "the runs of this process cannot be read: the store does not answer"
+                );
+            }
         };
         let own: HashSet<_> = owned.iter().map(|run| &run.run_id).collect();
         // One that has just ended here looks the same, and heeds nothing any more.
-        executed.iter().filter(|(run_id, _)| !own.contains(run_id)).for_each(|(_, live)| live.stop(Stop::Fence));
+        executed
+            .iter()
+            .filter(|(run_id, _)| !own.contains(run_id))
+            .for_each(|(_, live)| live.stop(Stop::Fence));
         let mut strays = HashSet::new();
         for run in owned {
             // A handle that waits is of a run whose claim was never heard of.
-            match (self.registry.live(&run.run_id).filter(|live| !live.is_waiting()), run.cancel) {
+            match (
+                self.registry
+                    .live(&run.run_id)
+                    .filter(|live| !live.is_waiting()),
+                run.cancel,
+            ) {
                 (Some(live), Some(action)) => live.stop(Stop::Cancel(action)),
                 (Some(_), None) => {}
                 (None, _) if rang => {}
@@ -228,26 +280,38 @@ impl Keeper {
 
     /// Gives back or ends a run on which nobody works, beside everything else: the store may take its time.
     fn settle(&self, run: OwnedRun) {
-        let Some(settling) = self.registry.settling.begin(&run.run_id, run.attempt) else { return };
+        let Some(settling) = self.registry.settling.begin(&run.run_id, run.attempt) else {
+            return;
+        };
         let (registry, parts) = (self.registry.clone(), self.parts.clone());
-        self.parts.tasks.spawn(TaskKind::Service, "stray run", async move {
-            if run.cancel.is_some() {
-                return end(&run, settling, &registry, &parts).await;
-            }
-            give_back(run, &registry, &parts).await;
-            drop(settling);
-        });
+        self.parts
+            .tasks
+            .spawn(TaskKind::Service, "stray run", async move {
+                if run.cancel.is_some() {
+                    return end(&run, settling, &registry, &parts).await;
+                }
+                give_back(run, &registry, &parts).await;
+                drop(settling);
+            });
     }
 
     async fn leave(&self) {
-        if let Err(error) = self.parts.nodes.leave(&self.registry.membership.node()).await {
+        if let Err(error) = self
+            .parts
+            .nodes
+            .leave(&self.registry.membership.node())
+            .await
+        {
             tracing::warn!(%error, "the lease of this process lapses by itself");
         }
     }
 }
 
 /// Works until it is done, or until the lease is about to lapse that may have been renewed meanwhile.
-async fn within_lease<T>(registry: &RunRegistry, work: impl Future<Output = T>) -> Result<T, Lapsing> {
+async fn within_lease<T>(
+    registry: &RunRegistry,
+    work: impl Future<Output = T>,
+) -> Result<T, Lapsing> {
     let mut work = pin!(work);
     while let Some(deadline) = registry.membership.deadline() {
         match timeout_at(deadline, &mut work).await {
@@ -261,14 +325,22 @@ async fn within_lease<T>(registry: &RunRegistry, work: impl Future<Output = T>) 
 
 /// A claim whose answer was lost: somebody has to work on the run.
 async fn give_back(run: OwnedRun, registry: &RunRegistry, parts: &RuntimeParts) {
-    let commit = RunCommit::new(run.run_id.clone(), run.thread_id, run.attempt, parts.clock.now()).giving_back();
+    let commit = RunCommit::new(
+        run.run_id.clone(),
+        run.thread_id,
+        run.attempt,
+        parts.clock.now(),
+    )
+    .giving_back();
     match parts.commit.commit(commit).await {
         Ok(()) => {
             tracing::warn!(run_id = %run.run_id, "gave back a run that was taken and never begun");
             parts.bell.ring(Ring::Waiting);
             registry.doorbell.ring();
         }
-        Err(CommitError::Store(error)) => tracing::warn!(run_id = %run.run_id, %error, "a run cannot be given back yet"),
+        Err(CommitError::Store(error)) => {
+            tracing::warn!(run_id = %run.run_id, %error, "a run cannot be given back yet")
+        }
         Err(_) => {}
     }
 }
@@ -282,6 +354,8 @@ async fn end(of: &OwnedRun, settling: Settling, registry: &Arc<RunRegistry>, par
             end_unexecuted(&run, registry, parts).await;
         }
         Ok(_) => {}
-        Err(error) => tracing::warn!(run_id = %of.run_id, %error, "a run that was told to stop cannot be read"),
+        Err(error) => {
+            tracing::warn!(run_id = %of.run_id, %error, "a run that was told to stop cannot be read")
+        }
     }
 }

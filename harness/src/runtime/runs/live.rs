@@ -103,7 +103,9 @@ impl LiveRun {
     }
 
     pub(super) fn stop_reason(&self) -> Stop {
-        self.stop.lock().unwrap_or(Stop::Cancel(CancelAction::Interrupt))
+        self.stop
+            .lock()
+            .unwrap_or(Stop::Cancel(CancelAction::Interrupt))
     }
 
     pub(super) fn status(&self) -> RunStatus {
@@ -156,7 +158,11 @@ impl LiveRuns {
     }
 
     pub(super) fn get_or_insert(&self, run_id: &RunId) -> Arc<LiveRun> {
-        self.0.lock().entry(run_id.clone()).or_insert_with(LiveRun::new).clone()
+        self.0
+            .lock()
+            .entry(run_id.clone())
+            .or_insert_with(LiveRun::new)
+            .clone()
     }
 
     pub(super) fn remove(&self, run_id: &RunId) {
@@ -166,7 +172,10 @@ impl LiveRuns {
     /// Removes this handle; one of a later attempt stays.
     pub(super) fn remove_exactly(&self, run_id: &RunId, live: &Arc<LiveRun>) {
         let mut known = self.0.lock();
-        if known.get(run_id).is_some_and(|held| Arc::ptr_eq(held, live)) {
+        if known
+            .get(run_id)
+            .is_some_and(|held| Arc::ptr_eq(held, live))
+        {
             known.remove(run_id);
         }
     }
@@ -188,13 +197,21 @@ impl LiveRuns {
     /// Those that are executed here, not those that wait.
     pub(super) fn executed(&self) -> Vec<(RunId, Arc<LiveRun>)> {
         let known = self.0.lock();
-        known.iter().filter(|(_, live)| live.status() != RunStatus::Pending).map(|(id, live)| (id.clone(), live.clone())).collect()
+        known
+            .iter()
+            .filter(|(_, live)| live.status() != RunStatus::Pending)
+            .map(|(id, live)| (id.clone(), live.clone()))
+            .collect()
     }
 
     /// Those that wait for their turn or their time.
     pub(super) fn waiting(&self) -> Vec<(RunId, Arc<LiveRun>)> {
         let known = self.0.lock();
-        known.iter().filter(|(_, live)| live.is_waiting()).map(|(id, live)| (id.clone(), live.clone())).collect()
+        known
+            .iter()
+            .filter(|(_, live)| live.is_waiting())
+            .map(|(id, live)| (id.clone(), live.clone()))
+            .collect()
     }
 
     /// Whether any waits here for its turn or its time.

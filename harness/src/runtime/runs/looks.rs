@@ -41,7 +41,12 @@ impl RunLooks {
             known.tidied_at = 2 * known.looks.len();
         }
         let (query, tasks) = (parts.query.clone(), parts.tasks.clone());
-        let look = Arc::new(RunLook { run_id: run_id.clone(), query, tasks, asked: Mutex::default() });
+        let look = Arc::new(RunLook {
+            run_id: run_id.clone(),
+            query,
+            tasks,
+            asked: Mutex::default(),
+        });
         known.looks.insert(run_id.clone(), Arc::downgrade(&look));
         look
     }
@@ -73,7 +78,9 @@ impl RunLook {
         let mut answer = self.answer_within(age);
         match answer.wait_for(Option::is_some).await.as_deref() {
             Ok(Some((_, found))) => found.clone(),
-            _ => Err(StoreError::Unavailable("the look at a run was given up".to_owned())),
+            _ => Err(StoreError::Unavailable(
+                "the look at a run was given up".to_owned(),
+            )),
         }
     }
 
@@ -91,10 +98,14 @@ impl RunLook {
         let (answers, answer) = watch::channel(None);
         let (query, run_id) = (self.query.clone(), self.run_id.clone());
         // In a task of its own: who asked may stand still, as viewers do that do not read.
-        self.tasks.spawn(TaskKind::Finish, "look at a run", async move {
-            let found = query.get(&run_id, &Owner::None).await.map(|run| run.map(Arc::new));
-            answers.send_replace(Some((Instant::now(), found)));
-        });
+        self.tasks
+            .spawn(TaskKind::Finish, "look at a run", async move {
+                let found = query
+                    .get(&run_id, &Owner::None)
+                    .await
+                    .map(|run| run.map(Arc::new));
+                answers.send_replace(Some((Instant::now(), found)));
+            });
         *asked = Some(answer.clone());
         answer
     }

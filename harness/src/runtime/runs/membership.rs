@@ -119,13 +119,20 @@ impl Membership {
     /// When everything here must have stopped, unless the lease is renewed before.
     pub(super) fn deadline(&self) -> Option<Instant> {
         let confirmed = *self.confirmed.read();
-        confirmed.filter(|_| self.is_shared()).map(|(sent, ttl)| sent + usable(ttl))
+        confirmed
+            .filter(|_| self.is_shared())
+            .map(|(sent, ttl)| sent + usable(ttl))
     }
 
     /// How this process stands with its lease, if it needs one.
     pub(super) fn lease(&self) -> Option<LeaseView> {
         let confirmed = *self.confirmed.read();
-        confirmed.filter(|_| self.is_shared()).map(|(sent, ttl)| LeaseView { age: sent.elapsed(), ttl })
+        confirmed
+            .filter(|_| self.is_shared())
+            .map(|(sent, ttl)| LeaseView {
+                age: sent.elapsed(),
+                ttl,
+            })
     }
 
     /// Whether other processes may work on the same store.
@@ -135,16 +142,38 @@ impl Membership {
 }
 
 /// Enters this process, and keeps it entered until its last run has left it after the runtime was told to stop.
-pub(super) async fn join(registry: &Arc<RunRegistry>, ttl: Duration, parts: &RuntimeParts) -> Result<(), StoreError> {
+pub(super) async fn join(
+    registry: &Arc<RunRegistry>,
+    ttl: Duration,
+    parts: &RuntimeParts,
+) -> Result<(), StoreError> {
     let sent = Instant::now();
-    let lease = parts.nodes.register(&registry.membership.node(), ttl).await?;
+    let lease = parts
+        .nodes
+        .register(&registry.membership.node(), ttl)
+        .await?;
     fail_points::pass("node.joined");
     registry.membership.confirm(sent, ttl);
-    registry.membership.shared.store(lease != Lease::Alone, Ordering::Release);
+    registry
+        .membership
+        .shared
+        .store(lease != Lease::Alone, Ordering::Release);
     let mut keeper = Keeper::new(registry.clone(), parts.clone(), ttl);
-    parts.tasks.spawn(TaskKind::Control, "membership", async move { keeper.keep().await });
-    let (registry, rings, stop) = (registry.clone(), parts.bell.listen(), parts.tasks.token().clone());
-    parts.tasks.spawn(TaskKind::Service, "node bell", async move { stop.run_until_cancelled(answer(&registry, rings)).await });
+    parts
+        .tasks
+        .spawn(TaskKind::Control, "membership", async move {
+            keeper.keep().await
+        });
+    let (registry, rings, stop) = (
+        registry.clone(),
+        parts.bell.listen(),
+        parts.tasks.token().clone(),
+    );
+    parts
+        .tasks
+        .spawn(TaskKind::Service, "node bell", async move {
+            stop.run_until_cancelled(answer(&registry, rings)).await
+        });
     Ok(())
 }
 

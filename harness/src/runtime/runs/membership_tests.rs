@@ -29,9 +29,16 @@ async fn a_cancel_that_another_process_wrote_down_is_heard_at_once() {
         let run = process.create_background(spec("hang")).await.unwrap();
         wait_for_tokens(&process, &run.run_id).await;
         let asked = Instant::now();
-        let ended = beside(&process).cancel(None, &run.run_id, CancelAction::Interrupt, true).await.unwrap();
+        let ended = beside(&process)
+            .cancel(None, &run.run_id, CancelAction::Interrupt, true)
+            .await
+            .unwrap();
         assert_eq!(ended.status, RunStatus::Interrupted);
-        assert!(asked.elapsed() < Duration::from_millis(200), "{:?}", asked.elapsed());
+        assert!(
+            asked.elapsed() < Duration::from_millis(200),
+            "{:?}",
+            asked.elapsed()
+        );
     })
     .await;
 }
@@ -46,7 +53,11 @@ async fn a_run_that_another_process_gave_back_begins_at_once() {
         staying.recover().await.unwrap();
         let asked = Instant::now();
         staying.join_wait(None, &run.run_id).await.unwrap();
-        assert!(asked.elapsed() < Duration::from_millis(500), "{:?}", asked.elapsed());
+        assert!(
+            asked.elapsed() < Duration::from_millis(500),
+            "{:?}",
+            asked.elapsed()
+        );
     })
     .await;
 }
@@ -60,16 +71,38 @@ async fn a_run_that_another_process_took_stops_here_at_the_next_look() {
         wait_for_tokens(&process, &run.run_id).await;
         let parts = process.parts();
         // Taken by a process that was told that this one is gone.
-        parts.nodes.register(&node("other"), Duration::from_secs(600)).await.unwrap();
-        let taken = parts.create.take_over(&node("other"), parts.clock.now()).await.unwrap().unwrap();
+        parts
+            .nodes
+            .register(&node("other"), Duration::from_secs(600))
+            .await
+            .unwrap();
+        let taken = parts
+            .create
+            .take_over(&node("other"), parts.clock.now())
+            .await
+            .unwrap()
+            .unwrap();
         assert_eq!(taken.run.run_id, run.run_id);
         let lost = Instant::now();
         while process.live_runs() > 0 {
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
-        assert!(lost.elapsed() < Duration::from_secs(12), "{:?}", lost.elapsed());
-        let stored = parts.query.get(&run.run_id, &Owner::None).await.unwrap().unwrap();
-        assert_eq!((stored.status, stored.attempt), (RunStatus::Starting, 2), "nothing more was written");
+        assert!(
+            lost.elapsed() < Duration::from_secs(12),
+            "{:?}",
+            lost.elapsed()
+        );
+        let stored = parts
+            .query
+            .get(&run.run_id, &Owner::None)
+            .await
+            .unwrap()
+            .unwrap();
+        assert_eq!(
+            (stored.status, stored.attempt),
+            (RunStatus::Starting, 2),
+            "nothing more was written"
+        );
     })
     .await;
 }
@@ -89,7 +122,10 @@ struct Contested {
 impl Contested {
     fn over(stores: MemoryStores) -> (Arc<Self>, RunsFacade) {
         let ports = Arc::new(stores.clone());
-        let nodes = Arc::new(Self { stores, ..Self::default() });
+        let nodes = Arc::new(Self {
+            stores,
+            ..Self::default()
+        });
         let process = over(RuntimeParts {
             checkpointer: ports.clone(),
             create: ports.clone(),
@@ -105,8 +141,17 @@ impl Contested {
     }
 
     fn answer(&self) -> Result<(), StoreError> {
-        let refuses = self.refusals.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_ok();
-        if refuses { Err(StoreError::Unavailable("away".to_owned())) } else { Ok(()) }
+        let refuses = self
+            .refusals
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| {
+                left.checked_sub(1)
+            })
+            .is_ok();
+        if refuses {
+            Err(StoreError::Unavailable("away".to_owned()))
+        } else {
+            Ok(())
+        }
     }
 }
 
@@ -159,13 +204,30 @@ async fn a_process_whose_store_is_taken_stops_its_runs_and_admits_none_until_it_
         until(&process, |process| process.live_runs() == 0).await;
         assert!(process.is_displaced());
         let refused = process.create_background(spec("finish")).await;
-        assert!(matches!(refused, Err(RunError::Store(StoreError::Unavailable(_)))), "{refused:?}");
+        assert!(
+            matches!(refused, Err(RunError::Store(StoreError::Unavailable(_)))),
+            "{refused:?}"
+        );
         let again = process.parts().query.get(&run.run_id, &Owner::None);
-        assert_eq!(again.await.unwrap().unwrap().attempt, 1, "nothing more was written");
+        assert_eq!(
+            again.await.unwrap().unwrap().attempt,
+            1,
+            "nothing more was written"
+        );
         // Its former self is gone, so the run goes on here under the next attempt.
         until(&process, |process| process.live_runs() > 0).await;
         assert!(!process.is_displaced());
-        assert_eq!(process.parts().query.get(&run.run_id, &Owner::None).await.unwrap().unwrap().attempt, 2);
+        assert_eq!(
+            process
+                .parts()
+                .query
+                .get(&run.run_id, &Owner::None)
+                .await
+                .unwrap()
+                .unwrap()
+                .attempt,
+            2
+        );
     })
     .await;
 }
@@ -180,7 +242,17 @@ async fn a_process_that_has_its_store_back_enters_it_again_however_often_that_fa
         nodes.refusals.store(5, Ordering::Relaxed);
         until(&process, RunsFacade::is_displaced).await;
         until(&process, |process| process.live_runs() > 0).await;
-        assert_eq!(process.parts().query.get(&run.run_id, &Owner::None).await.unwrap().unwrap().attempt, 2);
+        assert_eq!(
+            process
+                .parts()
+                .query
+                .get(&run.run_id, &Owner::None)
+                .await
+                .unwrap()
+                .unwrap()
+                .attempt,
+            2
+        );
     })
     .await;
 }
@@ -191,16 +263,31 @@ async fn a_process_alone_whose_place_broke_asks_for_its_lease_until_it_knows() {
         let (nodes, process) = Contested::over(MemoryStores::new());
         let run = hanging(&process).await;
         // Another process came and went meanwhile: it let nobody else in.
-        nodes.stores.register(&node("other"), Duration::from_secs(60)).await.unwrap();
+        nodes
+            .stores
+            .register(&node("other"), Duration::from_secs(60))
+            .await
+            .unwrap();
         nodes.stores.leave(&node("other")).await.unwrap();
         nodes.refusals.store(3, Ordering::Relaxed);
         *nodes.holds.lock() = vec![Hold::Retaken];
         let again = async {
-            while process.parts().query.get(&run.run_id, &Owner::None).await.unwrap().unwrap().attempt < 2 {
+            while process
+                .parts()
+                .query
+                .get(&run.run_id, &Owner::None)
+                .await
+                .unwrap()
+                .unwrap()
+                .attempt
+                < 2
+            {
                 tokio::time::sleep(Duration::from_millis(100)).await;
             }
         };
-        tokio::time::timeout(Duration::from_secs(60), again).await.expect("it is taken again");
+        tokio::time::timeout(Duration::from_secs(60), again)
+            .await
+            .expect("it is taken again");
     })
     .await;
 }
@@ -213,7 +300,17 @@ async fn a_look_without_an_answer_stops_no_run_while_the_lease_is_renewed() {
         nodes.silent.store(true, Ordering::Relaxed);
         tokio::time::sleep(Duration::from_secs(120)).await;
         assert!(process.lease().unwrap().holds());
-        assert_eq!(process.parts().query.get(&run.run_id, &Owner::None).await.unwrap().unwrap().attempt, 1);
+        assert_eq!(
+            process
+                .parts()
+                .query
+                .get(&run.run_id, &Owner::None)
+                .await
+                .unwrap()
+                .unwrap()
+                .attempt,
+            1
+        );
         assert_eq!(process.live_runs(), 1);
     })
     .await;

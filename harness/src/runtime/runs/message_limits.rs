@@ -10,12 +10,22 @@ use crate::state::StateUpdate;
 const CHECKED_BEFORE_ADMISSION: usize = 100;
 
 /// Refuses an input with more messages than one request may bring, or than the thread may hold with it.
-pub(super) async fn check(spec: &RunSpec, limits: &RunLimits, parts: &RuntimeParts) -> Result<(), RunError> {
+pub(super) async fn check(
+    spec: &RunSpec,
+    limits: &RunLimits,
+    parts: &RuntimeParts,
+) -> Result<(), RunError> {
     let count = message_count(&spec.input);
     if count > limits.max_input_messages {
-        return Err(RunError::TooManyMessages { count, limit: limits.max_input_messages });
+        return Err(RunError::TooManyMessages {
+            count,
+            limit: limits.max_input_messages,
+        });
     }
-    let (RunScope::Stateful { thread_id, .. }, Some(update)) = (&spec.scope, update(&spec.input)) else { return Ok(()) };
+    let (RunScope::Stateful { thread_id, .. }, Some(update)) = (&spec.scope, update(&spec.input))
+    else {
+        return Ok(());
+    };
     if count < CHECKED_BEFORE_ADMISSION {
         return Ok(());
     }
@@ -43,6 +53,12 @@ fn message_count(input: &RunInput) -> usize {
         RunInput::Command(command) => &command.goto,
         _ => &[],
     };
-    let sent = |visit: &Visit| visit.input.as_ref().and_then(|input| input.get("messages")?.as_array()).map_or(0, Vec::len);
+    let sent = |visit: &Visit| {
+        visit
+            .input
+            .as_ref()
+            .and_then(|input| input.get("messages")?.as_array())
+            .map_or(0, Vec::len)
+    };
     update(input).map_or(0, |update| update.messages.len()) + visits.iter().map(sent).sum::<usize>()
 }

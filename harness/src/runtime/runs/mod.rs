@@ -51,8 +51,9 @@ pub use recovery::{ATTEMPTS_EXHAUSTED, NODE_LOST, ORPHAN_RECOVERED, ROLLED_BACK}
 pub use registry::RunRegistry;
 pub use slot::{Verdict, verdict};
 pub use spec::{
-    CancelAction, CheckpointRef, DisconnectMode, Durability, IfNotExists, MultitaskStrategy, NodeSelector, Recovery, RunCommand, RunConfig,
-    RunInput, RunScope, RunSpec, StreamMode, StreamModes, Visit,
+    CancelAction, CheckpointRef, DisconnectMode, Durability, IfNotExists, MultitaskStrategy,
+    NodeSelector, Recovery, RunCommand, RunConfig, RunInput, RunScope, RunSpec, StreamMode,
+    StreamModes, Visit,
 };
 pub use status::{InvalidTransition, RunStatus};
 pub use store::RunListQuery;

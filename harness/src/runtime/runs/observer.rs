@@ -56,12 +56,20 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 impl RunLifecycleEvent {
     pub(super) fn of(run: &RunRecord, kind: LifecycleKind) -> Self {
-        Self { run_id: run.run_id.clone(), thread_id: run.thread_id.clone(), attempt: run.attempt, kind }
+        Self {
+            run_id: run.run_id.clone(),
+            thread_id: run.thread_id.clone(),
+            attempt: run.attempt,
+            kind,
+        }
     }
 
     /// Tells the observer, who gets a bounded time.
     pub(super) async fn tell(self, observer: &dyn RunObserver) {
-        if tokio::time::timeout(PATIENCE, observer.observe(&self)).await.is_err() {
+        if tokio::time::timeout(PATIENCE, observer.observe(&self))
+            .await
+            .is_err()
+        {
             tracing::warn!(event = ?self, "the run observer took too long");
         }
     }

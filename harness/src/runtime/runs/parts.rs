@@ -6,7 +6,10 @@ use std::time::Duration;
 use super::bell::NodeBell;
 use super::observer::RunObserver;
 use super::spec::Recovery;
-use super::store::{NodeStore, RunCommitStore, RunCreateStore, RunDeleteStore, RunEventStore, RunQueryStore, ToolLedger};
+use super::store::{
+    NodeStore, RunCommitStore, RunCreateStore, RunDeleteStore, RunEventStore, RunQueryStore,
+    ToolLedger,
+};
 use crate::clock::Clock;
 use crate::config::{AppConfig, RunRecovery};
 use crate::ids::IdSource;

@@ -23,7 +23,11 @@ pub(super) async fn subscribe_to(
     let back_by = Instant::now() + AWAY_LIMIT;
     loop {
         match bridge.subscribe(look.run_id(), from, heartbeat).await {
-            Err(BridgeError::Transport(_)) if from != ResumeFrom::Tail && Instant::now() < back_by && is_over(look).await? => {
+            Err(BridgeError::Transport(_))
+                if from != ResumeFrom::Tail
+                    && Instant::now() < back_by
+                    && is_over(look).await? =>
+            {
                 tokio::time::sleep(AWAY_LOOK).await;
             }
             asked => return Ok(asked?),
@@ -33,5 +37,8 @@ pub(super) async fn subscribe_to(
 
 /// Whether a run is over by now, or gone.
 async fn is_over(look: &RunLook) -> Result<bool, RunError> {
-    Ok(look.within(AWAY_LOOK).await?.is_none_or(|now| now.status.is_terminal()))
+    Ok(look
+        .within(AWAY_LOOK)
+        .await?
+        .is_none_or(|now| now.status.is_terminal()))
 }

@@ -6,7 +6,9 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 
 use super::parts::RunLimits;
-use super::spec::{CheckpointRef, Durability, IfNotExists, MultitaskStrategy, NodeSelector, RunInput, StreamModes};
+use super::spec::{
+    CheckpointRef, Durability, IfNotExists, MultitaskStrategy, NodeSelector, RunInput, StreamModes,
+};
 use super::store::RequestKey;
 use super::ttl::ThreadTtl;
 use crate::ids::{RunId, ThreadId};

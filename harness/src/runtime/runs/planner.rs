@@ -11,10 +11,21 @@ use crate::runtime::agent::Agent;
 
 /// Decides what a run will do: its ids, its limits, its agent. Pure but for the ids it draws.
 #[tracing::instrument(name = "plan", skip_all)]
-pub fn plan(spec: RunSpec, agent: Arc<dyn Agent>, actor: ActorContext, limits: &RunLimits, ids: &dyn IdSource) -> ExecutionPlan {
+pub fn plan(
+    spec: RunSpec,
+    agent: Arc<dyn Agent>,
+    actor: ActorContext,
+    limits: &RunLimits,
+    ids: &dyn IdSource,
+) -> ExecutionPlan {
     let (thread_id, if_not_exists, temporary_thread) = match spec.scope {
-        RunScope::Stateful { thread_id, if_not_exists } => (thread_id, if_not_exists, false),
-        RunScope::Stateless { temporary } => (ids.thread_id(), super::spec::IfNotExists::Create, temporary),
+        RunScope::Stateful {
+            thread_id,
+            if_not_exists,
+        } => (thread_id, if_not_exists, false),
+        RunScope::Stateless { temporary } => {
+            (ids.thread_id(), super::spec::IfNotExists::Create, temporary)
+        }
     };
     ExecutionPlan {
         run_id: spec.run_id.unwrap_or_else(|| ids.run_id()),
@@ -50,7 +61,11 @@ pub fn plan(spec: RunSpec, agent: Arc<dyn Agent>, actor: ActorContext, limits: &
 
 /// Nothing and zero mean the default; the configured maximum caps the rest.
 fn clamp_recursion(asked: Option<u64>, limits: &RunLimits) -> u64 {
-    asked.filter(|limit| *limit > 0).unwrap_or(limits.default_recursion_limit).min(limits.max_recursion_limit).max(1)
+    asked
+        .filter(|limit| *limit > 0)
+        .unwrap_or(limits.default_recursion_limit)
+        .min(limits.max_recursion_limit)
+        .max(1)
 }
 
 #[cfg(test)]
@@ -60,7 +75,13 @@ mod tests {
     #[test]
     fn the_recursion_limit_is_defaulted_and_clamped() {
         let limits = RunLimits::default();
-        for (asked, given) in [(None, 100), (Some(0), 100), (Some(7), 7), (Some(1_000), 1_000), (Some(u64::MAX), 1_000)] {
+        for (asked, given) in [
+            (None, 100),
+            (Some(0), 100),
+            (Some(7), 7),
+            (Some(1_000), 1_000),
+            (Some(u64::MAX), 1_000),
+        ] {
             assert_eq!(clamp_recursion(asked, &limits), given, "{asked:?}");
         }
     }

@@ -40,9 +40,19 @@ const START_LIMIT: Duration = Duration::from_secs(30);
 
 /// Goes on with the runs whose processes are gone. At a start with the store for itself, these are all that somebody owned.
 /// Gives their number.
-pub(super) async fn take_over(registry: &Arc<RunRegistry>, parts: &RuntimeParts) -> Result<usize, RunError> {
-    let queue = Queue { registry: registry.clone(), parts: parts.clone() };
-    queue.try_take_over_all().await.map(|over| over.taken).map_err(Into::into)
+pub(super) async fn take_over(
+    registry: &Arc<RunRegistry>,
+    parts: &RuntimeParts,
+) -> Result<usize, RunError> {
+    let queue = Queue {
+        registry: registry.clone(),
+        parts: parts.clone(),
+    };
+    queue
+        .try_take_over_all()
+        .await
+        .map(|over| over.taken)
+        .map_err(Into::into)
 }
 
 /// What a take-over came to.
@@ -71,33 +81,44 @@ pub(super) fn open(registry: &Arc<RunRegistry>, parts: &RuntimeParts) {
     if registry.doorbell.answered.swap(true, Ordering::AcqRel) {
         return registry.doorbell.ring();
     }
-    let queue = Queue { registry: registry.clone(), parts: parts.clone() };
+    let queue = Queue {
+        registry: registry.clone(),
+        parts: parts.clone(),
+    };
     let (mut looked, mut swept) = (Instant::now(), Instant::now());
-    parts.tasks.spawn(TaskKind::Service, "run queue", async move {
-        let stop = queue.parts.tasks.token().clone();
-        // What was claimed is started: looking is not given up half way.
-        while !stop.is_cancelled() {
-            let pause = queue.start_all().await;
-            let every = if queue.registry.membership.may_find_left() { LOOK } else { SWEEP };
-            if looked.elapsed() >= every {
-                looked = Instant::now();
-                queue.take_over_all().await;
-                queue.follow_elsewhere().await;
-            }
-            if swept.elapsed() >= SWEEP {
-                swept = Instant::now();
-                if let Err(error) = recovery::end_told_to_stop(&queue.registry, &queue.parts).await {
-                    tracing::warn!(%error, "runs that wait cannot be looked through");
+    parts
+        .tasks
+        .spawn(TaskKind::Service, "run queue", async move {
+            let stop = queue.parts.tasks.token().clone();
+            // What was claimed is started: looking is not given up half way.
+            while !stop.is_cancelled() {
+                let pause = queue.start_all().await;
+                let every = if queue.registry.membership.may_find_left() {
+                    LOOK
+                } else {
+                    SWEEP
+                };
+                if looked.elapsed() >= every {
+                    looked = Instant::now();
+                    queue.take_over_all().await;
+                    queue.follow_elsewhere().await;
+                }
+                if swept.elapsed() >= SWEEP {
+                    swept = Instant::now();
+                    if let Err(error) =
+                        recovery::end_told_to_stop(&queue.registry, &queue.parts).await
+                    {
+                        tracing::warn!(%error, "runs that wait cannot be looked through");
+                    }
+                }
+                tokio::select! {
+                    biased;
+                    () = stop.cancelled() => {}
+                    () = queue.registry.doorbell.rings.notified() => {}
+                    () = tokio::time::sleep(pause) => {}
                 }
             }
-            tokio::select! {
-                biased;
-                () = stop.cancelled() => {}
-                () = queue.registry.doorbell.rings.notified() => {}
-                () = tokio::time::sleep(pause) => {}
-            }
-        }
-    });
+        });
 }
 
 struct Queue {
@@ -130,7 +151,9 @@ impl Queue {
             }
             let Some(claimed) = self.parts.create.claim(&node, now).await? else {
                 let due = self.parts.create.next_due(now).await?;
-                return Ok(due.and_then(|due| (due - now).to_std().ok()).map_or(LOOK, |wait| wait.min(LOOK)));
+                return Ok(due
+                    .and_then(|due| (due - now).to_std().ok())
+                    .map_or(LOOK, |wait| wait.min(LOOK)));
             };
             fail_points::pass("queue.claimed");
             self.begin(claimed, &node).await;
@@ -153,7 +176,9 @@ impl Queue {
                     tracing::warn!(runs = taken, "took over runs whose process is gone");
                 }
             }
-            Err(error) => tracing::warn!(%error, "runs whose process is gone cannot be taken over yet"),
+            Err(error) => {
+                tracing::warn!(%error, "runs whose process is gone cannot be taken over yet")
+            }
         }
     }
 
@@ -164,8 +189,14 @@ impl Queue {
             if !self.registry.membership.holds(&node) {
                 break;
             }
-            let next = self.parts.create.take_over(&node, self.parts.clock.now()).await?;
-            let Some(claimed) = next else { return Ok(TakenOver { taken, all: true }) };
+            let next = self
+                .parts
+                .create
+                .take_over(&node, self.parts.clock.now())
+                .await?;
+            let Some(claimed) = next else {
+                return Ok(TakenOver { taken, all: true });
+            };
             fail_points::pass("queue.taken-over");
             self.begin(claimed, &node).await;
             taken += 1;
@@ -199,9 +230,15 @@ impl Queue {
         }
         let standing = match self.parts.query.standing(None, &Owner::None).await {
             Ok(standing) => standing,
-            Err(error) => return tracing::warn!(%error, "what became of the runs that wait cannot be read"),
+            Err(error) => {
+                return tracing::warn!(%error, "what became of the runs that wait cannot be read");
+            }
         };
-        let still: HashSet<_> = standing.iter().filter(|run| run.status == RunStatus::Pending).map(|run| &run.run_id).collect();
+        let still: HashSet<_> = standing
+            .iter()
+            .filter(|run| run.status == RunStatus::Pending)
+            .map(|run| &run.run_id)
+            .collect();
         for (run_id, live) in waiting.iter().filter(|(run_id, _)| !still.contains(run_id)) {
             self.registry.live.remove_exactly(run_id, live);
             live.left();
@@ -211,10 +248,18 @@ impl Queue {
 
 /// Starts a run whose turn has come, from what was written down of it, or ends it if it lost too much.
 async fn start(claimed: Claimed, registry: &Arc<RunRegistry>, parts: &RuntimeParts) {
-    let Claimed { run, losses, worked, recipe } = claimed;
+    let Claimed {
+        run,
+        losses,
+        worked,
+        recipe,
+    } = claimed;
     // The limit is the run's, whoever works on it.
     let limits = *registry.limits.read();
-    let limits = RunLimits { wall_clock: limits.wall_clock.saturating_sub(worked), ..limits };
+    let limits = RunLimits {
+        wall_clock: limits.wall_clock.saturating_sub(worked),
+        ..limits
+    };
     let live = registry.live.for_attempt(&run.run_id);
     live.set_status(RunStatus::Starting);
     // A cancel that came between the claim and the handle found nobody to tell.
@@ -224,18 +269,34 @@ async fn start(claimed: Claimed, registry: &Arc<RunRegistry>, parts: &RuntimePar
                 live.stop(Stop::Cancel(action));
             }
         }
-        Err(error) => tracing::warn!(run_id = %run.run_id, %error, "whether a run was told to stop cannot be read"),
+        Err(error) => {
+            tracing::warn!(run_id = %run.run_id, %error, "whether a run was told to stop cannot be read")
+        }
     }
     let recipe = match recipe {
         Ok(recipe) => recipe,
-        Err(reason) => return give_up(&run, ORPHAN_RECOVERED, &format!("the run cannot be read: {reason}"), registry, parts).await,
+        Err(reason) => {
+            return give_up(
+                &run,
+                ORPHAN_RECOVERED,
+                &format!("the run cannot be read: {reason}"),
+                registry,
+                parts,
+            )
+            .await;
+        }
     };
-    if let Fate::End(reason, why) = fate(&run, &recipe.spec, losses, worked > Duration::ZERO, &limits) {
+    if let Fate::End(reason, why) =
+        fate(&run, &recipe.spec, losses, worked > Duration::ZERO, &limits)
+    {
         return give_up(&run, reason, why, registry, parts).await;
     }
     let mut spec = recipe.spec;
     spec.run_id = Some(run.run_id.clone());
-    spec.scope = RunScope::Stateful { thread_id: run.thread_id.clone(), if_not_exists: IfNotExists::Reject };
+    spec.scope = RunScope::Stateful {
+        thread_id: run.thread_id.clone(),
+        if_not_exists: IfNotExists::Reject,
+    };
     spec.metadata.clone_from(&run.metadata);
     spec.kwargs.clone_from(&run.kwargs);
     let resolved = parts.agents.resolve(&spec.assistant, &spec.config.options);
@@ -250,31 +311,60 @@ async fn start(claimed: Claimed, registry: &Arc<RunRegistry>, parts: &RuntimePar
 }
 
 /// Ends a run whose turn has come and that cannot be started.
-async fn give_up(run: &RunRecord, reason: &'static str, why: &str, registry: &Arc<RunRegistry>, parts: &RuntimeParts) {
-    let Some(closing) = Closing::begin(run, registry) else { return };
+async fn give_up(
+    run: &RunRecord,
+    reason: &'static str,
+    why: &str,
+    registry: &Arc<RunRegistry>,
+    parts: &RuntimeParts,
+) {
+    let Some(closing) = Closing::begin(run, registry) else {
+        return;
+    };
     tracing::error!(run_id = %run.run_id, reason = why, "a run cannot be started");
     let ending = recovery::end_orphan(run, reason, why, parts).await;
     let (status, error) = match run.cancel {
         Some(CancelAction::Interrupt) => (RunStatus::Interrupted, None),
         // It was asked for, so it is no failure to those who view the run.
         Some(CancelAction::Rollback) => (RunStatus::Error, None),
-        None => (RunStatus::Error, Some((LOST_ERROR.to_owned(), why.to_owned()))),
+        None => (
+            RunStatus::Error,
+            Some((LOST_ERROR.to_owned(), why.to_owned())),
+        ),
     };
-    closing.close(ending, RunOutcome { status, error, values: None }, parts);
+    closing.close(
+        ending,
+        RunOutcome {
+            status,
+            error,
+            values: None,
+        },
+        parts,
+    );
 }
 
 /// Ends a run that was told to stop, and that nobody executes although it was at work or taken before.
-pub(super) async fn end_unexecuted(run: &RunRecord, registry: &Arc<RunRegistry>, parts: &RuntimeParts) {
+pub(super) async fn end_unexecuted(
+    run: &RunRecord,
+    registry: &Arc<RunRegistry>,
+    parts: &RuntimeParts,
+) {
     give_up(run, ORPHAN_RECOVERED, recovery::LOST, registry, parts).await;
 }
 
 /// Ends a run that waits and was told to stop. Who waits for it is told; unless it was at work before, it leaves nothing in its
 /// thread.
-pub(super) async fn end_unstarted(run: &RunRecord, registry: &Arc<RunRegistry>, parts: &RuntimeParts) {
+pub(super) async fn end_unstarted(
+    run: &RunRecord,
+    registry: &Arc<RunRegistry>,
+    parts: &RuntimeParts,
+) {
     if run.was_given_back() {
         return end_unexecuted(run, registry, parts).await;
     }
-    let Some(closing) = Closing::begin(run, registry) else { return };
+    let Some(closing) = Closing::begin(run, registry) else {
+        return;
+    };
     let rolled_back = run.cancel == Some(CancelAction::Rollback);
     let status = RunStatus::Interrupted;
     let commit = RunCommit {
@@ -292,10 +382,23 @@ pub(super) async fn end_unstarted(run: &RunRecord, registry: &Arc<RunRegistry>, 
             discard_checkpoints: true,
             forget_calls: false,
         }),
-        ..RunCommit::new(run.run_id.clone(), run.thread_id.clone(), run.attempt, parts.clock.now())
+        ..RunCommit::new(
+            run.run_id.clone(),
+            run.thread_id.clone(),
+            run.attempt,
+            parts.clock.now(),
+        )
     };
     let ending = recovery::store_end(commit, parts).await;
-    closing.close(ending, RunOutcome { status, error: None, values: None }, parts);
+    closing.close(
+        ending,
+        RunOutcome {
+            status,
+            error: None,
+            values: None,
+        },
+        parts,
+    );
 }
 
 #[cfg(test)]

@@ -6,7 +6,9 @@ use std::time::Duration;
 use chrono::TimeDelta;
 use futures_util::StreamExt;
 
-use super::super::tests::{BEAT, as_user, drain, facade, over, spec, texts, thread, wait_for_tokens};
+use super::super::tests::{
+    BEAT, as_user, drain, facade, over, spec, texts, thread, wait_for_tokens,
+};
 use super::super::*;
 use crate::clock::ManualClock;
 use crate::runtime::actor_context::Owner;
@@ -15,11 +17,19 @@ use crate::runtime::stream_bridge::{ResumeFrom, StreamItem, TerminalKind};
 use crate::testkit::at;
 
 fn queued(assistant: &str) -> RunSpec {
-    RunSpec { multitask: MultitaskStrategy::Enqueue, ..spec(assistant) }
+    RunSpec {
+        multitask: MultitaskStrategy::Enqueue,
+        ..spec(assistant)
+    }
 }
 
 async fn status(facade: &RunsFacade, run: &RunRecord) -> RunStatus {
-    facade.get_run(None, &run.run_id).await.unwrap().unwrap().status
+    facade
+        .get_run(None, &run.run_id)
+        .await
+        .unwrap()
+        .unwrap()
+        .status
 }
 
 /// A run that holds the thread until it is cancelled.
@@ -34,15 +44,32 @@ async fn a_queued_run_begins_when_the_run_before_it_is_over() {
     as_user(async {
         let facade = facade();
         let first = busy(&facade).await;
-        let (second, stream) = facade.create_and_stream(queued("finish"), BEAT).await.unwrap();
+        let (second, stream) = facade
+            .create_and_stream(queued("finish"), BEAT)
+            .await
+            .unwrap();
         let (third, outcome) = facade.create_for_waiting(queued("finish")).await.unwrap();
-        assert_eq!((second.status, third.status), (RunStatus::Pending, RunStatus::Pending));
+        assert_eq!(
+            (second.status, third.status),
+            (RunStatus::Pending, RunStatus::Pending)
+        );
         assert_eq!(facade.live_runs(), 1);
-        facade.cancel(None, &first.run_id, CancelAction::Interrupt, true).await.unwrap();
+        facade
+            .cancel(None, &first.run_id, CancelAction::Interrupt, true)
+            .await
+            .unwrap();
         let (names, end) = drain(stream).await;
-        assert_eq!(names, ["metadata", "values", "messages", "messages", "updates", "values"]);
+        assert_eq!(
+            names,
+            [
+                "metadata", "values", "messages", "messages", "updates", "values"
+            ]
+        );
         assert_eq!(end, Some(StreamItem::End(TerminalKind::End)));
-        assert_eq!(texts(&outcome.await), ["hello", "one two", "hello", "one two", "hello", "one two"]);
+        assert_eq!(
+            texts(&outcome.await),
+            ["hello", "one two", "hello", "one two", "hello", "one two"]
+        );
         assert_eq!(status(&facade, &third).await, RunStatus::Success);
     })
     .await;
@@ -53,7 +80,10 @@ async fn a_stream_of_a_run_that_waits_shows_that_it_lives() {
     as_user(async {
         let facade = facade();
         busy(&facade).await;
-        let (_, mut stream) = facade.create_and_stream(queued("finish"), BEAT).await.unwrap();
+        let (_, mut stream) = facade
+            .create_and_stream(queued("finish"), BEAT)
+            .await
+            .unwrap();
         assert_eq!(stream.items.next().await, Some(StreamItem::Heartbeat));
         assert_eq!(stream.items.next().await, Some(StreamItem::Heartbeat));
     })
@@ -67,15 +97,41 @@ async fn a_waiting_run_whose_checkpoint_goes_meanwhile_says_so_and_begins_from_n
         let (first, outcome) = facade.create_for_waiting(queued("finish")).await.unwrap();
         outcome.await;
         let checkpointer = &facade.parts().checkpointer;
-        let checkpoint_id = checkpointer.get(&thread(), None).await.unwrap().unwrap().meta.checkpoint_id;
+        let checkpoint_id = checkpointer
+            .get(&thread(), None)
+            .await
+            .unwrap()
+            .unwrap()
+            .meta
+            .checkpoint_id;
         let second = busy(&facade).await;
-        let fork = RunSpec { checkpoint: Some(CheckpointRef { checkpoint_id: checkpoint_id.clone() }), ..queued("finish") };
+        let fork = RunSpec {
+            checkpoint: Some(CheckpointRef {
+                checkpoint_id: checkpoint_id.clone(),
+            }),
+            ..queued("finish")
+        };
         let (third, stream) = facade.create_and_stream(fork, BEAT).await.unwrap();
-        checkpointer.delete_run(&thread(), &first.run_id).await.unwrap();
-        facade.cancel(None, &second.run_id, CancelAction::Interrupt, true).await.unwrap();
-        assert_eq!(drain(stream).await.1, Some(StreamItem::End(TerminalKind::Error)));
+        checkpointer
+            .delete_run(&thread(), &first.run_id)
+            .await
+            .unwrap();
+        facade
+            .cancel(None, &second.run_id, CancelAction::Interrupt, true)
+            .await
+            .unwrap();
+        assert_eq!(
+            drain(stream).await.1,
+            Some(StreamItem::End(TerminalKind::Error))
+        );
         let third = facade.get_run(None, &third.run_id).await.unwrap().unwrap();
-        assert!(third.error.as_ref().is_some_and(|error| error.contains(checkpoint_id.as_str())), "{third:?}");
+        assert!(
+            third
+                .error
+                .as_ref()
+                .is_some_and(|error| error.contains(checkpoint_id.as_str())),
+            "{third:?}"
+        );
         assert_eq!(third.error_name(), "CheckpointNotFoundError");
     })
     .await;
@@ -86,12 +142,30 @@ async fn a_waiting_run_that_is_cancelled_never_begins_and_its_viewers_see_the_en
     as_user(async {
         let facade = facade();
         let first = busy(&facade).await;
-        let (second, stream) = facade.create_and_stream(queued("finish"), BEAT).await.unwrap();
-        let cancelled = facade.cancel(None, &second.run_id, CancelAction::Interrupt, true).await.unwrap();
+        let (second, stream) = facade
+            .create_and_stream(queued("finish"), BEAT)
+            .await
+            .unwrap();
+        let cancelled = facade
+            .cancel(None, &second.run_id, CancelAction::Interrupt, true)
+            .await
+            .unwrap();
         assert_eq!(cancelled.status, RunStatus::Interrupted);
-        assert_eq!(drain(stream).await, (vec![], Some(StreamItem::End(TerminalKind::Cancel))));
-        facade.cancel(None, &first.run_id, CancelAction::Interrupt, true).await.unwrap();
-        let head = facade.parts().checkpointer.get(&thread(), None).await.unwrap().unwrap();
+        assert_eq!(
+            drain(stream).await,
+            (vec![], Some(StreamItem::End(TerminalKind::Cancel)))
+        );
+        facade
+            .cancel(None, &first.run_id, CancelAction::Interrupt, true)
+            .await
+            .unwrap();
+        let head = facade
+            .parts()
+            .checkpointer
+            .get(&thread(), None)
+            .await
+            .unwrap()
+            .unwrap();
         assert_eq!(head.state.messages().len(), 2);
         assert!(facade.create_and_wait(queued("finish")).await.is_ok());
     })
@@ -104,9 +178,21 @@ async fn interrupting_ends_those_that_wait_as_well() {
         let facade = facade();
         let first = busy(&facade).await;
         let second = facade.create_background(queued("finish")).await.unwrap();
-        let (_, outcome) = facade.create_and_wait(RunSpec { multitask: MultitaskStrategy::Interrupt, ..spec("finish") }).await.unwrap();
+        let (_, outcome) = facade
+            .create_and_wait(RunSpec {
+                multitask: MultitaskStrategy::Interrupt,
+                ..spec("finish")
+            })
+            .await
+            .unwrap();
         assert_eq!(texts(&outcome), ["hello", "one two", "hello", "one two"]);
-        assert_eq!((status(&facade, &first).await, status(&facade, &second).await), (RunStatus::Interrupted, RunStatus::Interrupted));
+        assert_eq!(
+            (
+                status(&facade, &first).await,
+                status(&facade, &second).await
+            ),
+            (RunStatus::Interrupted, RunStatus::Interrupted)
+        );
     })
     .await;
 }
@@ -115,14 +201,29 @@ async fn interrupting_ends_those_that_wait_as_well() {
 async fn a_delayed_run_keeps_the_thread_busy_and_begins_in_time() {
     as_user(async {
         let clock = ManualClock::starting_at(at(0));
-        let facade = over(RuntimeParts { clock: Arc::new(clock.clone()), ..facade().parts().clone() });
-        let late = RunSpec { delay: Duration::from_millis(30), ..queued("finish") };
-        let (record, stream) = facade.create_and_stream(late, Duration::ZERO).await.unwrap();
+        let facade = over(RuntimeParts {
+            clock: Arc::new(clock.clone()),
+            ..facade().parts().clone()
+        });
+        let late = RunSpec {
+            delay: Duration::from_millis(30),
+            ..queued("finish")
+        };
+        let (record, stream) = facade
+            .create_and_stream(late, Duration::ZERO)
+            .await
+            .unwrap();
         assert!(record.status == RunStatus::Pending && record.created_at > record.updated_at);
         let busy = facade.create_background(spec("finish")).await.unwrap_err();
-        assert!(matches!(busy, RunError::Admit(AdmitError::ThreadBusy { .. })), "{busy:?}");
+        assert!(
+            matches!(busy, RunError::Admit(AdmitError::ThreadBusy { .. })),
+            "{busy:?}"
+        );
         clock.advance(TimeDelta::milliseconds(30));
-        assert_eq!(drain(stream).await.1, Some(StreamItem::End(TerminalKind::End)));
+        assert_eq!(
+            drain(stream).await.1,
+            Some(StreamItem::End(TerminalKind::End))
+        );
     })
     .await;
 }
@@ -131,9 +232,21 @@ async fn a_delayed_run_keeps_the_thread_busy_and_begins_in_time() {
 async fn what_waited_when_the_process_died_begins_in_its_order_after_the_restart() {
     as_user(async {
         let before = facade();
-        let hang = RunSpec { recovery: Some(Recovery::Fail), ..queued("hang") };
+        let hang = RunSpec {
+            recovery: Some(Recovery::Fail),
+            ..queued("hang")
+        };
         let first = before.create_background(hang).await.unwrap();
-        while before.parts().query.get(&first.run_id, &Owner::None).await.unwrap().unwrap().status != RunStatus::Running {
+        while before
+            .parts()
+            .query
+            .get(&first.run_id, &Owner::None)
+            .await
+            .unwrap()
+            .unwrap()
+            .status
+            != RunStatus::Running
+        {
             tokio::task::yield_now().await;
         }
         let second = before.create_background(queued("finish")).await.unwrap();
@@ -144,12 +257,34 @@ async fn what_waited_when_the_process_died_begins_in_its_order_after_the_restart
         assert_eq!(after.recover().await.unwrap(), 1);
         let outcome = after.join_wait(None, &third.run_id).await.unwrap();
         assert!(matches!(outcome, WaitOutcome::Failed { .. }), "{outcome:?}");
-        let listed = after.list_runs(&thread(), &RunListQuery { limit: 9, ..RunListQuery::default() }).await.unwrap();
-        let listed: Vec<_> = listed.into_iter().map(|run| (run.run_id, run.status)).collect();
-        let expected = [(third, RunStatus::Error), (second, RunStatus::Success), (first, RunStatus::Error)];
+        let listed = after
+            .list_runs(
+                &thread(),
+                &RunListQuery {
+                    limit: 9,
+                    ..RunListQuery::default()
+                },
+            )
+            .await
+            .unwrap();
+        let listed: Vec<_> = listed
+            .into_iter()
+            .map(|run| (run.run_id, run.status))
+            .collect();
+        let expected = [
+            (third, RunStatus::Error),
+            (second, RunStatus::Success),
+            (first, RunStatus::Error),
+        ];
         assert_eq!(listed, expected.map(|(run, status)| (run.run_id, status)));
-        let stream = after.join_stream(None, &listed[1].0, ResumeFrom::Start, BEAT).await.unwrap();
-        assert_eq!(drain(stream).await.0.first().map(String::as_str), Some("metadata"));
+        let stream = after
+            .join_stream(None, &listed[1].0, ResumeFrom::Start, BEAT)
+            .await
+            .unwrap();
+        assert_eq!(
+            drain(stream).await.0.first().map(String::as_str),
+            Some("metadata")
+        );
     })
     .await;
 }
@@ -161,7 +296,10 @@ async fn a_run_whose_agent_is_gone_when_its_turn_comes_fails_and_the_next_one_be
         let first = busy(&facade).await;
         let (second, lost) = facade.create_for_waiting(queued("once")).await.unwrap();
         let (_, third) = facade.create_for_waiting(queued("finish")).await.unwrap();
-        facade.cancel(None, &first.run_id, CancelAction::Interrupt, true).await.unwrap();
+        facade
+            .cancel(None, &first.run_id, CancelAction::Interrupt, true)
+            .await
+            .unwrap();
         assert!(matches!(lost.await, WaitOutcome::Failed { .. }));
         assert_eq!(status(&facade, &second).await, RunStatus::Error);
         assert!(matches!(third.await, WaitOutcome::Values(_)));

@@ -101,18 +101,29 @@ impl RunCompletionData {
     /// The sum of this and what came later.
     #[must_use]
     pub fn and(mut self, later: Self) -> Self {
-        self.total_input_tokens = self.total_input_tokens.saturating_add(later.total_input_tokens);
-        self.total_output_tokens = self.total_output_tokens.saturating_add(later.total_output_tokens);
+        self.total_input_tokens = self
+            .total_input_tokens
+            .saturating_add(later.total_input_tokens);
+        self.total_output_tokens = self
+            .total_output_tokens
+            .saturating_add(later.total_output_tokens);
         self.total_tokens = self.total_tokens.saturating_add(later.total_tokens);
         self.llm_call_count = self.llm_call_count.saturating_add(later.llm_call_count);
-        self.lead_agent_tokens = self.lead_agent_tokens.saturating_add(later.lead_agent_tokens);
+        self.lead_agent_tokens = self
+            .lead_agent_tokens
+            .saturating_add(later.lead_agent_tokens);
         self.subagent_tokens = self.subagent_tokens.saturating_add(later.subagent_tokens);
-        self.middleware_tokens = self.middleware_tokens.saturating_add(later.middleware_tokens);
+        self.middleware_tokens = self
+            .middleware_tokens
+            .saturating_add(later.middleware_tokens);
         self.message_count = self.message_count.saturating_add(later.message_count);
         self.last_ai_message = later.last_ai_message.or(self.last_ai_message);
         self.first_human_message = self.first_human_message.or(later.first_human_message);
         for (model, used) in later.token_usage_by_model {
-            let held = self.token_usage_by_model.entry(model).or_insert_with(|| Value::Object(Map::new()));
+            let held = self
+                .token_usage_by_model
+                .entry(model)
+                .or_insert_with(|| Value::Object(Map::new()));
             add_up(held, used);
         }
         self
@@ -120,24 +131,35 @@ impl RunCompletionData {
 
     /// What each model was used for, by its entry's name.
     pub fn by_model(&self) -> impl Iterator<Item = (&str, UsageMetadata)> {
-        self.token_usage_by_model.iter().map(|(model, row)| (model.as_str(), usage_of(row)))
+        self.token_usage_by_model
+            .iter()
+            .map(|(model, row)| (model.as_str(), usage_of(row)))
     }
 
     /// The same without what was said.
     #[must_use]
     pub fn without_text(self) -> Self {
-        Self { last_ai_message: None, first_human_message: None, ..self }
+        Self {
+            last_ai_message: None,
+            first_human_message: None,
+            ..self
+        }
     }
 }
 
 /// The counts of a model's row; older rows have a number alone.
 fn usage_of(row: &Value) -> UsageMetadata {
     let count = |key: &str| row.get(key).and_then(Value::as_u64);
-    let cached = count("cache_read_tokens").map(|count| (UsageMetadata::CACHE_READ.to_owned(), count.into()));
+    let cached = count("cache_read_tokens")
+        .map(|count| (UsageMetadata::CACHE_READ.to_owned(), count.into()));
     UsageMetadata {
         input_tokens: count("input_tokens").unwrap_or_default(),
         output_tokens: count("output_tokens").unwrap_or_default(),
-        total_tokens: row.as_u64().or_else(|| count("total_tokens")).or_else(|| count("tokens")).unwrap_or_default(),
+        total_tokens: row
+            .as_u64()
+            .or_else(|| count("total_tokens"))
+            .or_else(|| count("tokens"))
+            .unwrap_or_default(),
         input_token_details: cached.into_iter().collect(),
         output_token_details: Map::new(),
     }
@@ -145,9 +167,15 @@ fn usage_of(row: &Value) -> UsageMetadata {
 
 /// Adds the counts of one object to those of another.
 fn add_up(held: &mut Value, more: Value) {
-    let (Value::Object(held), Value::Object(more)) = (held, more) else { return };
+    let (Value::Object(held), Value::Object(more)) = (held, more) else {
+        return;
+    };
     for (what, count) in more {
-        let sum = held.get(&what).and_then(Value::as_u64).unwrap_or(0).saturating_add(count.as_u64().unwrap_or(0));
+        let sum = held
+            .get(&what)
+            .and_then(Value::as_u64)
+            .unwrap_or(0)
+            .saturating_add(count.as_u64().unwrap_or(0));
         held.insert(what, sum.into());
     }
 }
@@ -170,7 +198,11 @@ pub enum ThreadStatus {
 impl ThreadStatus {
     /// The status of a thread on which nothing runs, by what its newest checkpoint says is due.
     pub fn at_rest(anything_due: bool) -> Self {
-        if anything_due { Self::Interrupted } else { Self::Idle }
+        if anything_due {
+            Self::Interrupted
+        } else {
+            Self::Idle
+        }
     }
 
     /// The word on the wire and in the store.

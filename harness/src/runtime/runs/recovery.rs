@@ -14,11 +14,16 @@ use super::record::{LOST_ERROR, RunRecord, ThreadStatus};
 use super::registry::RunRegistry;
 use super::spec::{CancelAction, Durability, Recovery, RunSpec};
 use super::status::RunStatus;
-use super::store::{CommitError, EventQuery, NewRunEvent, RunCommit, RunEnd, RunEvent, RunStanding, StoreError, WebhookCall, category};
+use super::store::{
+    CommitError, EventQuery, NewRunEvent, RunCommit, RunEnd, RunEvent, RunStanding, StoreError,
+    WebhookCall, category,
+};
 use crate::ids::{RunId, ThreadId};
 use crate::messages::Message;
 use crate::runtime::actor_context::Owner;
-use crate::runtime::checkpoint::{CheckpointError, CheckpointMeta, CheckpointSource, CheckpointWrite, HistoryQuery};
+use crate::runtime::checkpoint::{
+    CheckpointError, CheckpointMeta, CheckpointSource, CheckpointWrite, HistoryQuery,
+};
 use crate::runtime::fail_points;
 use crate::state::{StateUpdate, ThreadState};
 
@@ -56,11 +61,19 @@ pub(super) enum Fate {
 }
 
 /// Decides by how many owners died with the run, and whether it had begun to work by then (section 3.6 of the reliability contract).
-pub(super) fn fate(run: &RunRecord, spec: &RunSpec, losses: u32, began: bool, limits: &RunLimits) -> Fate {
+pub(super) fn fate(
+    run: &RunRecord,
+    spec: &RunSpec,
+    losses: u32,
+    began: bool,
+    limits: &RunLimits,
+) -> Fate {
     match losses {
         0 => Fate::Start,
         _ if run.cancel.is_some() => Fate::End(ORPHAN_RECOVERED, LOST),
-        _ if limits.recovery == Recovery::Fail || spec.recovery == Some(Recovery::Fail) => Fate::End(ORPHAN_RECOVERED, LOST),
+        _ if limits.recovery == Recovery::Fail || spec.recovery == Some(Recovery::Fail) => {
+            Fate::End(ORPHAN_RECOVERED, LOST)
+        }
         // One that kills whoever starts it ends some time.
         lost if lost >= limits.max_attempts => Fate::End(ATTEMPTS_EXHAUSTED, EXHAUSTED),
         _ if !began => Fate::Start,
@@ -71,7 +84,10 @@ pub(super) fn fate(run: &RunRecord, spec: &RunSpec, losses: u32, began: bool, li
 
 /// Ends what was told to stop while it waited, by a process that did not live to do it. What else waits begins here and nowhere
 /// else if this process has the store for itself: then it is made known, so that who asks for it waits for its turn.
-pub(super) async fn find_waiting(registry: &Arc<RunRegistry>, parts: &RuntimeParts) -> Result<(), RunError> {
+pub(super) async fn find_waiting(
+    registry: &Arc<RunRegistry>,
+    parts: &RuntimeParts,
+) -> Result<(), RunError> {
     for run in end_told_to_stop(registry, parts).await? {
         if !registry.membership.is_shared() {
             registry.live.get_or_insert(&run.run_id).set_waiting(true);
@@ -82,18 +98,26 @@ pub(super) async fn find_waiting(registry: &Arc<RunRegistry>, parts: &RuntimePar
 
 /// Ends what was told to stop while it waited by who could not end it: a process that died then, or an operator. Gives what else
 /// waits.
-pub(super) async fn end_told_to_stop(registry: &Arc<RunRegistry>, parts: &RuntimeParts) -> Result<Vec<RunStanding>, RunError> {
+pub(super) async fn end_told_to_stop(
+    registry: &Arc<RunRegistry>,
+    parts: &RuntimeParts,
+) -> Result<Vec<RunStanding>, RunError> {
     let mut waiting = parts.query.standing(None, &Owner::None).await?;
     waiting.retain(|run| !run.status.is_owned());
     let (told, waiting): (Vec<_>, Vec<_>) = waiting.into_iter().partition(|run| run.told_to_stop);
     for run in &told {
         match parts.query.get(&run.run_id, &Owner::None).await {
-            Ok(Some(run)) if run.status == RunStatus::Pending => end_unstarted(&run, registry, parts).await,
+            Ok(Some(run)) if run.status == RunStatus::Pending => {
+                end_unstarted(&run, registry, parts).await
+            }
             Ok(_) => {}
             // Nobody can end what cannot be read, but the store.
             Err(StoreError::Failed(why)) => {
                 tracing::error!(run_id = %run.run_id, why, "a run that was told to stop while it waited cannot be read");
-                parts.create.request_cancel(&run.run_id, CancelAction::Interrupt, parts.clock.now()).await?;
+                parts
+                    .create
+                    .request_cancel(&run.run_id, CancelAction::Interrupt, parts.clock.now())
+                    .await?;
             }
             Err(error) => return Err(error.into()),
         }
@@ -113,14 +137,27 @@ pub(super) enum Ending {
 }
 
 /// Ends one run that this process owns and nobody executes, because of `why`.
-pub(super) async fn end_orphan(run: &RunRecord, reason: &'static str, why: &str, parts: &RuntimeParts) -> Ending {
+pub(super) async fn end_orphan(
+    run: &RunRecord,
+    reason: &'static str,
+    why: &str,
+    parts: &RuntimeParts,
+) -> Ending {
     let rolled_back = run.cancel == Some(CancelAction::Rollback);
     // A run that waits for its first turn has no hold on its thread: another one may be writing it.
     let writes = run.holds_thread() && !rolled_back;
-    let (checkpoints, events) = if writes { restored_input(run, parts).await } else { Default::default() };
+    let (checkpoints, events) = if writes {
+        restored_input(run, parts).await
+    } else {
+        Default::default()
+    };
     let (status, error, stop_reason) = match run.cancel {
         Some(CancelAction::Interrupt) => (RunStatus::Interrupted, None, reason),
-        Some(CancelAction::Rollback) => (RunStatus::Error, Some("Rolled back by user".to_owned()), ROLLED_BACK),
+        Some(CancelAction::Rollback) => (
+            RunStatus::Error,
+            Some("Rolled back by user".to_owned()),
+            ROLLED_BACK,
+        ),
         None => (RunStatus::Error, Some(why.to_owned()), reason),
     };
     let webhook = webhook_of(run, error.as_deref());
@@ -133,14 +170,23 @@ pub(super) async fn end_orphan(run: &RunRecord, reason: &'static str, why: &str,
             error_name: None,
             stop_reason: Some(stop_reason.to_owned()),
             completion: run.completion.clone(),
-            thread_status: if rolled_back { ThreadStatus::Idle } else { ThreadStatus::after(status, false) },
+            thread_status: if rolled_back {
+                ThreadStatus::Idle
+            } else {
+                ThreadStatus::after(status, false)
+            },
             title: None,
             webhook,
             kept_values: None,
             discard_checkpoints: rolled_back,
             forget_calls: true,
         }),
-        ..RunCommit::new(run.run_id.clone(), run.thread_id.clone(), run.attempt, parts.clock.now())
+        ..RunCommit::new(
+            run.run_id.clone(),
+            run.thread_id.clone(),
+            run.attempt,
+            parts.clock.now(),
+        )
     };
     tracing::warn!(run_id = %run.run_id, thread_id = %run.thread_id, %status, reason = stop_reason, "ending a run that nobody executes");
     let ending = store_end(commit, parts).await;
@@ -194,17 +240,24 @@ impl Ending {
 pub(super) async fn tell_end(run: &RunRecord, why: Option<&str>, parts: &RuntimeParts) {
     let completion = run.completion.clone();
     let kind = match why {
-        Some(error) => LifecycleKind::RunFailed { error: error.to_owned(), completion },
+        Some(error) => LifecycleKind::RunFailed {
+            error: error.to_owned(),
+            completion,
+        },
         None => LifecycleKind::RunCancelled { completion },
     };
-    RunLifecycleEvent::of(run, kind).tell(&*parts.observer).await;
+    RunLifecycleEvent::of(run, kind)
+        .tell(&*parts.observer)
+        .await;
 }
 
 /// Whether the run ended as `commit` says; one that cannot be read is somebody else's to tell of.
 async fn is_written(commit: &RunCommit, parts: &RuntimeParts) -> bool {
     let status = commit.end.as_ref().map(|end| end.status);
     match parts.query.get(&commit.run_id, &Owner::None).await {
-        Ok(run) => run.is_some_and(|run| run.attempt == commit.attempt && Some(run.status) == status),
+        Ok(run) => {
+            run.is_some_and(|run| run.attempt == commit.attempt && Some(run.status) == status)
+        }
         Err(error) => {
             tracing::warn!(run_id = %commit.run_id, %error, "whether the end of a run was stored cannot be found out");
             false
@@ -229,30 +282,58 @@ pub(super) async fn until_stored(end: &RunCommit, parts: &RuntimeParts) -> Resul
 }
 
 /// The question that a run was made with, as the journal has it.
-pub(super) async fn journaled_question(thread: &ThreadId, run: &RunId, parts: &RuntimeParts) -> Result<Option<RunEvent>, StoreError> {
+pub(super) async fn journaled_question(
+    thread: &ThreadId,
+    run: &RunId,
+    parts: &RuntimeParts,
+) -> Result<Option<RunEvent>, StoreError> {
     journaled(HUMAN_INPUT, thread, run, parts).await
 }
 
 /// Whether the journal says which memory the run was shown.
-pub(super) async fn is_memory_journaled(thread: &ThreadId, run: &RunId, parts: &RuntimeParts) -> Result<bool, StoreError> {
-    Ok(journaled(MEMORY_CONTEXT, thread, run, parts).await?.is_some())
+pub(super) async fn is_memory_journaled(
+    thread: &ThreadId,
+    run: &RunId,
+    parts: &RuntimeParts,
+) -> Result<bool, StoreError> {
+    Ok(journaled(MEMORY_CONTEXT, thread, run, parts)
+        .await?
+        .is_some())
 }
 
 /// The first row of this type that a run has.
-async fn journaled(event_type: &str, thread: &ThreadId, run: &RunId, parts: &RuntimeParts) -> Result<Option<RunEvent>, StoreError> {
+async fn journaled(
+    event_type: &str,
+    thread: &ThreadId,
+    run: &RunId,
+    parts: &RuntimeParts,
+) -> Result<Option<RunEvent>, StoreError> {
     let event_types = vec![event_type.to_owned()];
-    let query = EventQuery { run_id: Some(run.clone()), limit: 1, event_types, ..EventQuery::default() };
+    let query = EventQuery {
+        run_id: Some(run.clone()),
+        limit: 1,
+        event_types,
+        ..EventQuery::default()
+    };
     Ok(parts.events.list(thread, &query, &Owner::None).await?.pop())
 }
 
 /// What the webhook of a run is told that nobody executed to its end.
 pub(super) fn webhook_of(run: &RunRecord, error: Option<&str>) -> Option<WebhookCall> {
     let error = error.map(|text| (LOST_ERROR.to_owned(), text.to_owned()));
-    run.webhook.clone().map(|url| WebhookCall { url, started_at: run.updated_at, values: None, error })
+    run.webhook.clone().map(|url| WebhookCall {
+        url,
+        started_at: run.updated_at,
+        values: None,
+        error,
+    })
 }
 
 /// What [`lost_input`] gives, or nothing when that cannot be had: an end that waits for ever is worse than one without the input.
-pub(super) async fn restored_input(run: &RunRecord, parts: &RuntimeParts) -> (Vec<CheckpointWrite>, Vec<NewRunEvent>) {
+pub(super) async fn restored_input(
+    run: &RunRecord,
+    parts: &RuntimeParts,
+) -> (Vec<CheckpointWrite>, Vec<NewRunEvent>) {
     let mut tries = 0;
     loop {
         let error = match lost_input(run, parts).await {
@@ -260,7 +341,11 @@ pub(super) async fn restored_input(run: &RunRecord, parts: &RuntimeParts) -> (Ve
             Err(error) => error,
         };
         tries += 1;
-        let away = matches!(error, RunError::Checkpoint(CheckpointError::Store(_)) | RunError::Store(StoreError::Unavailable(_)));
+        let away = matches!(
+            error,
+            RunError::Checkpoint(CheckpointError::Store(_))
+                | RunError::Store(StoreError::Unavailable(_))
+        );
         if !away || tries == INPUT_TRIES {
             tracing::error!(run_id = %run.run_id, thread_id = %run.thread_id, %error, "the input of a lost run cannot join its thread");
             return Default::default();
@@ -271,9 +356,21 @@ pub(super) async fn restored_input(run: &RunRecord, parts: &RuntimeParts) -> (Ve
 }
 
 /// The input of a run that has no checkpoint of its own yet, as a checkpoint and a journal row.
-async fn lost_input(run: &RunRecord, parts: &RuntimeParts) -> Result<(Vec<CheckpointWrite>, Vec<NewRunEvent>), RunError> {
+async fn lost_input(
+    run: &RunRecord,
+    parts: &RuntimeParts,
+) -> Result<(Vec<CheckpointWrite>, Vec<NewRunEvent>), RunError> {
     let messages = accepted_messages(&run.kwargs);
-    let newest = parts.checkpointer.list_meta(&run.thread_id, &HistoryQuery { limit: 1, ..HistoryQuery::default() }).await?;
+    let newest = parts
+        .checkpointer
+        .list_meta(
+            &run.thread_id,
+            &HistoryQuery {
+                limit: 1,
+                ..HistoryQuery::default()
+            },
+        )
+        .await?;
     if messages.is_empty() || newest.first().is_some_and(|meta| has_input_of(run, meta)) {
         return Ok((Vec::new(), Vec::new()));
     }
@@ -282,14 +379,32 @@ async fn lost_input(run: &RunRecord, parts: &RuntimeParts) -> Result<(Vec<Checkp
         parts.ids.heed(&head.meta.checkpoint_id);
     }
     let (mut state, mut log_tail, parent, step) = match head {
-        Some(head) => (head.state, head.log_tail, Some(head.meta.checkpoint_id), head.meta.step + 1),
-        None => (ThreadState::default(), parts.checkpointer.log_tail(&run.thread_id).await?, None, -1),
+        Some(head) => (
+            head.state,
+            head.log_tail,
+            Some(head.meta.checkpoint_id),
+            head.meta.step + 1,
+        ),
+        None => (
+            ThreadState::default(),
+            parts.checkpointer.log_tail(&run.thread_id).await?,
+            None,
+            -1,
+        ),
     };
     let journaled = journaled_question(&run.thread_id, &run.run_id, parts).await?;
-    let mut messages: Vec<Message> = messages.into_iter().map(|message| identified(message, parts)).collect();
+    let mut messages: Vec<Message> = messages
+        .into_iter()
+        .map(|message| identified(message, parts))
+        .collect();
     // With durability `exit` the journal has the question although no checkpoint does: it stays the same message.
-    let known = journaled.as_ref().and_then(|row| serde_json::from_value::<Message>(row.event.content.clone()).ok());
-    if let (Some(known), Some(last)) = (known, messages.iter_mut().rfind(|message| message.is_human())) {
+    let known = journaled
+        .as_ref()
+        .and_then(|row| serde_json::from_value::<Message>(row.event.content.clone()).ok());
+    if let (Some(known), Some(last)) = (
+        known,
+        messages.iter_mut().rfind(|message| message.is_human()),
+    ) {
         *last = known;
     }
     let ids: Vec<Option<String>> = messages.iter().map(|message| message.id.clone()).collect();
@@ -309,25 +424,37 @@ async fn lost_input(run: &RunRecord, parts: &RuntimeParts) -> Result<(Vec<Checkp
         metadata: serde_json::Map::new(),
         created_at: parts.clock.now(),
     };
-    let event = state.messages().iter().rfind(|message| message.is_human() && ids.contains(&message.id)).map(|message| NewRunEvent {
-        thread_id: run.thread_id.clone(),
-        run_id: run.run_id.clone(),
-        user_id: run.user_id.clone(),
-        event_type: HUMAN_INPUT.to_owned(),
-        category: category::MESSAGE.to_owned(),
-        content: serde_json::to_value(message).unwrap_or(Value::Null),
-        metadata: serde_json::Map::new(),
-        created_at: run.created_at,
-    });
+    let event = state
+        .messages()
+        .iter()
+        .rfind(|message| message.is_human() && ids.contains(&message.id))
+        .map(|message| NewRunEvent {
+            thread_id: run.thread_id.clone(),
+            run_id: run.run_id.clone(),
+            user_id: run.user_id.clone(),
+            event_type: HUMAN_INPUT.to_owned(),
+            category: category::MESSAGE.to_owned(),
+            content: serde_json::to_value(message).unwrap_or(Value::Null),
+            metadata: serde_json::Map::new(),
+            created_at: run.created_at,
+        });
     let event = event.filter(|_| journaled.is_none());
-    Ok((vec![CheckpointWrite::plan(meta, &mut state, &mut log_tail)], event.into_iter().collect()))
+    Ok((
+        vec![CheckpointWrite::plan(meta, &mut state, &mut log_tail)],
+        event.into_iter().collect(),
+    ))
 }
 
 /// The messages of the stored request.
 fn accepted_messages(kwargs: &Value) -> Vec<Message> {
     match kwargs.pointer("/input/messages") {
-        Some(Value::Array(items)) => items.iter().filter_map(|item| Message::coerce(item.clone()).ok()).collect(),
-        Some(single @ (Value::Object(_) | Value::String(_))) => Message::coerce(single.clone()).into_iter().collect(),
+        Some(Value::Array(items)) => items
+            .iter()
+            .filter_map(|item| Message::coerce(item.clone()).ok())
+            .collect(),
+        Some(single @ (Value::Object(_) | Value::String(_))) => {
+            Message::coerce(single.clone()).into_iter().collect()
+        }
         _ => Vec::new(),
     }
 }
@@ -339,7 +466,11 @@ fn has_input_of(run: &RunRecord, meta: &CheckpointMeta) -> bool {
 
 /// The message with an id, made now if the client gave none.
 fn identified(message: Message, parts: &RuntimeParts) -> Message {
-    if message.id.is_some() { message } else { message.with(|body| body.id = Some(parts.ids.message_id())) }
+    if message.id.is_some() {
+        message
+    } else {
+        message.with(|body| body.id = Some(parts.ids.message_id()))
+    }
 }
 
 #[cfg(test)]

@@ -28,8 +28,13 @@ use crate::runtime::tasks::TaskKind;
 
 /// How long after one another to look for a run whose admission may or may not have been written. Together they outlast a write that
 /// is under way; a store that is short of connections is not asked more often than that.
-const ABANDON_PAUSES: [Duration; 5] =
-    [Duration::from_secs(1), Duration::from_secs(3), Duration::from_secs(8), Duration::from_secs(20), Duration::from_secs(30)];
+const ABANDON_PAUSES: [Duration; 5] = [
+    Duration::from_secs(1),
+    Duration::from_secs(3),
+    Duration::from_secs(8),
+    Duration::from_secs(20),
+    Duration::from_secs(30),
+];
 
 /// Proof that a run owns its thread's slot. Only admission and the queue make one, and launching consumes it.
 #[derive(Debug)]
@@ -118,9 +123,15 @@ impl RunRegistry {
         }
         if admitted.run.status.is_owned() && !self.membership.holds(&owner) {
             self.give_back(&mut admitted.run, &live, parts).await;
-            return Ok(Admission::Later(RunTicket { record: admitted.run, live }));
+            return Ok(Admission::Later(RunTicket {
+                record: admitted.run,
+                live,
+            }));
         }
-        let ticket = RunTicket { record: admitted.run, live };
+        let ticket = RunTicket {
+            record: admitted.run,
+            live,
+        };
         if ticket.record.status.is_owned() {
             return Ok(Admission::Now(ticket));
         }
@@ -130,7 +141,13 @@ impl RunRegistry {
 
     /// Has a run wait that was admitted under a lease which has lapsed since: for whoever lives.
     async fn give_back(&self, run: &mut RunRecord, live: &LiveRun, parts: &RuntimeParts) {
-        let commit = RunCommit::new(run.run_id.clone(), run.thread_id.clone(), run.attempt, parts.clock.now()).giving_back();
+        let commit = RunCommit::new(
+            run.run_id.clone(),
+            run.thread_id.clone(),
+            run.attempt,
+            parts.clock.now(),
+        )
+        .giving_back();
         match parts.commit.commit(commit).await {
             Ok(()) => {
                 (run.status, run.attempt) = (RunStatus::Pending, run.attempt + 1);
@@ -152,7 +169,11 @@ impl RunRegistry {
         action: CancelAction,
         parts: &RuntimeParts,
     ) -> Result<(), RunError> {
-        let Some(record) = parts.create.request_cancel(run_id, action, parts.clock.now()).await? else {
+        let Some(record) = parts
+            .create
+            .request_cancel(run_id, action, parts.clock.now())
+            .await?
+        else {
             return Err(RunError::NotFound(run_id.clone()));
         };
         fail_points::pass("cancel.written");
@@ -168,8 +189,14 @@ impl RunRegistry {
         }
         if !record.status.is_owned() {
             end_unstarted(record, self, parts).await;
-        } else if let Some(live) = self.live.get(&record.run_id).filter(|live| !live.is_waiting()) {
-            live.stop(Stop::Cancel(record.cancel.unwrap_or(CancelAction::Interrupt)));
+        } else if let Some(live) = self
+            .live
+            .get(&record.run_id)
+            .filter(|live| !live.is_waiting())
+        {
+            live.stop(Stop::Cancel(
+                record.cancel.unwrap_or(CancelAction::Interrupt),
+            ));
         } else {
             parts.bell.ring(Ring::Cancelled(record.run_id.clone()));
         }
@@ -180,7 +207,12 @@ impl RunRegistry {
     }
 }
 
-fn new_run(plan: &ExecutionPlan, recipe: Arc<Recipe>, owner: NodeId, parts: &RuntimeParts) -> NewRun {
+fn new_run(
+    plan: &ExecutionPlan,
+    recipe: Arc<Recipe>,
+    owner: NodeId,
+    parts: &RuntimeParts,
+) -> NewRun {
     let now = parts.clock.now();
     let delay = chrono::TimeDelta::from_std(plan.delay).unwrap_or_default();
     NewRun {
@@ -194,7 +226,11 @@ fn new_run(plan: &ExecutionPlan, recipe: Arc<Recipe>, owner: NodeId, parts: &Run
         metadata: plan.metadata.clone(),
         kwargs: plan.kwargs.clone(),
         multitask: plan.multitask,
-        model_name: plan.options.get("model_name").and_then(serde_json::Value::as_str).map(str::to_owned),
+        model_name: plan
+            .options
+            .get("model_name")
+            .and_then(serde_json::Value::as_str)
+            .map(str::to_owned),
         webhook: plan.webhook.clone(),
         request: plan.request.clone(),
         recipe,
@@ -206,7 +242,12 @@ fn new_run(plan: &ExecutionPlan, recipe: Arc<Recipe>, owner: NodeId, parts: &Run
 }
 
 /// A store that failed may have admitted the run all the same. Nobody was told, so the run is ended should it appear.
-fn abandon(run_id: RunId, made_at: DateTime<Utc>, registry: &Arc<RunRegistry>, parts: &RuntimeParts) {
+fn abandon(
+    run_id: RunId,
+    made_at: DateTime<Utc>,
+    registry: &Arc<RunRegistry>,
+    parts: &RuntimeParts,
+) {
     let (registry, parts, stop) = (registry.clone(), parts.clone(), parts.tasks.token().clone());
     let tasks = parts.tasks.clone();
     tasks.spawn(TaskKind::Service, "abandoned admission", async move {

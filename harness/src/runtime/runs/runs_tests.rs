@@ -13,8 +13,8 @@ use crate::ids::{RunId, ThreadId};
 use crate::messages::{Message, MessageChunk, kwargs};
 use crate::runtime::actor_context::{ActorContext, Owner, scope};
 use crate::runtime::agent::{
-    Agent, AgentError, AgentEvent, AgentInput, AgentOutcome, AgentResolver, AgentStream, AssistantInfo, MessageMeta, RunContext, StepEvent,
-    StopKind, UnknownAssistant,
+    Agent, AgentError, AgentEvent, AgentInput, AgentOutcome, AgentResolver, AgentStream,
+    AssistantInfo, MessageMeta, RunContext, StepEvent, StopKind, UnknownAssistant,
 };
 use crate::runtime::memory::runtime_in_memory;
 use crate::runtime::runs::store::{EventQuery, RunListQuery};
@@ -39,21 +39,36 @@ enum Then {
 struct TestAgent(Then);
 
 impl Agent for TestAgent {
-    fn stream(&self, input: AgentInput, ctx: RunContext, events: mpsc::UnboundedReceiver<AgentEvent>) -> AgentStream {
+    fn stream(
+        &self,
+        input: AgentInput,
+        ctx: RunContext,
+        events: mpsc::UnboundedReceiver<AgentEvent>,
+    ) -> AgentStream {
         let then = self.0;
         let driver = async move {
             let id = ctx.ids.message_id();
-            let meta = Arc::new(MessageMeta { langgraph_node: "model".to_owned(), ..MessageMeta::default() });
+            let meta = Arc::new(MessageMeta {
+                langgraph_node: "model".to_owned(),
+                ..MessageMeta::default()
+            });
             for word in ["one ", "two"] {
-                let chunk = MessageChunk { content: word.to_owned(), ..MessageChunk::empty(id.clone()) };
-                ctx.sink.emit(AgentEvent::Token(Box::new(chunk), meta.clone()));
+                let chunk = MessageChunk {
+                    content: word.to_owned(),
+                    ..MessageChunk::empty(id.clone())
+                };
+                ctx.sink
+                    .emit(AgentEvent::Token(Box::new(chunk), meta.clone()));
             }
             match then {
                 Then::Hang => std::future::pending::<()>().await,
                 Then::Fail => return Err(AgentError::RecursionLimit(3)),
                 Then::Panic => panic!("boom"),
                 Then::Work => {
-                    ctx.sink.emit(AgentEvent::ToolStart { call_id: "c".to_owned(), name: "bash".to_owned() });
+                    ctx.sink.emit(AgentEvent::ToolStart {
+                        call_id: "c".to_owned(),
+                        name: "bash".to_owned(),
+                    });
                     tokio::time::sleep(3 * RunLimits::default().idle).await;
                 }
                 Then::Finish | Then::Ask => {}
@@ -75,7 +90,10 @@ impl Agent for TestAgent {
                 Then::Ask => StopKind::Question(vec![json!({ "value": "which?", "id": "q1" })]),
                 _ => StopKind::Completed,
             };
-            Ok(AgentOutcome { kind, stop_reason: None })
+            Ok(AgentOutcome {
+                kind,
+                stop_reason: None,
+            })
         };
         AgentStream::new(events, driver.boxed())
     }
@@ -91,7 +109,11 @@ struct Agents(std::sync::atomic::AtomicBool);
 
 #[async_trait]
 impl AgentResolver for Agents {
-    async fn resolve(&self, assistant: &str, _options: &Map<String, Value>) -> Result<Arc<dyn Agent>, UnknownAssistant> {
+    async fn resolve(
+        &self,
+        assistant: &str,
+        _options: &Map<String, Value>,
+    ) -> Result<Arc<dyn Agent>, UnknownAssistant> {
         let then = match assistant {
             "finish" => Then::Finish,
             "work" => Then::Work,
@@ -116,7 +138,13 @@ pub(super) fn facade() -> RunsFacade {
 
 /// Another process over the same stores: its tasks are its own.
 pub(super) fn over(parts: RuntimeParts) -> RunsFacade {
-    RunsFacade::new(RuntimeParts { tasks: Default::default(), ..parts }, RunLimits::default())
+    RunsFacade::new(
+        RuntimeParts {
+            tasks: Default::default(),
+            ..parts
+        },
+        RunLimits::default(),
+    )
 }
 
 pub(super) fn thread() -> ThreadId {
@@ -125,14 +153,23 @@ pub(super) fn thread() -> ThreadId {
 
 pub(super) fn spec(assistant: &str) -> RunSpec {
     RunSpec {
-        scope: RunScope::Stateful { thread_id: thread(), if_not_exists: IfNotExists::Create },
+        scope: RunScope::Stateful {
+            thread_id: thread(),
+            if_not_exists: IfNotExists::Create,
+        },
         thread_ttl: None,
         run_id: None,
         assistant: assistant.to_owned(),
         input: RunInput::Update(StateUpdate::messages([Message::human("hello")])),
         config: RunConfig::default(),
         metadata: Map::new(),
-        stream_modes: [StreamMode::Values, StreamMode::MessagesTuple, StreamMode::Updates].into_iter().collect(),
+        stream_modes: [
+            StreamMode::Values,
+            StreamMode::MessagesTuple,
+            StreamMode::Updates,
+        ]
+        .into_iter()
+        .collect(),
         stream_subgraphs: false,
         echo_input: true,
         describe_messages: false,
@@ -171,7 +208,10 @@ pub(super) async fn drain(stream: RunStream) -> (Vec<String>, Option<StreamItem>
 }
 
 pub(super) async fn wait_for_tokens(facade: &RunsFacade, run: &RunId) {
-    let stream = facade.join_stream(None, run, ResumeFrom::Start, BEAT).await.unwrap();
+    let stream = facade
+        .join_stream(None, run, ResumeFrom::Start, BEAT)
+        .await
+        .unwrap();
     let mut items = stream.items;
     let mut tokens = 0;
     while tokens < 2 {
@@ -189,29 +229,69 @@ pub(super) fn texts(outcome: &WaitOutcome) -> Vec<String> {
         WaitOutcome::Failed { values, .. } => values.as_ref().unwrap(),
     };
     let values: Value = serde_json::from_slice(values).unwrap();
-    values["messages"].as_array().unwrap().iter().map(|message| message["content"].as_str().unwrap().to_owned()).collect()
+    values["messages"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|message| message["content"].as_str().unwrap().to_owned())
+        .collect()
 }
 
 #[tokio::test]
 async fn a_run_streams_its_events_in_order_and_everything_is_in_place_at_the_end() {
     as_user(async {
         let facade = facade();
-        let (record, stream) = facade.create_and_stream(spec("finish"), BEAT).await.unwrap();
+        let (record, stream) = facade
+            .create_and_stream(spec("finish"), BEAT)
+            .await
+            .unwrap();
         assert_eq!(record.status, RunStatus::Starting);
         let (names, end) = drain(stream).await;
-        assert_eq!(names, ["metadata", "values", "messages", "messages", "updates", "values"]);
+        assert_eq!(
+            names,
+            [
+                "metadata", "values", "messages", "messages", "updates", "values"
+            ]
+        );
         assert_eq!(end, Some(StreamItem::End(TerminalKind::End)));
         let stored = facade.get_run(None, &record.run_id).await.unwrap().unwrap();
         assert_eq!(stored.status, RunStatus::Success);
-        let head = facade.parts().checkpointer.get(&thread(), None).await.unwrap().unwrap();
+        let head = facade
+            .parts()
+            .checkpointer
+            .get(&thread(), None)
+            .await
+            .unwrap()
+            .unwrap();
         assert_eq!(head.state.messages().len(), 2);
         assert_eq!(head.state.title(), Some("A title"));
         assert!(head.meta.next.is_empty());
-        let rows = facade.parts().events.list(&thread(), &EventQuery { limit: 100, ..EventQuery::default() }, &Owner::Auto).await.unwrap();
-        let types: Vec<_> = rows.iter().map(|row| row.event.event_type.as_str()).collect();
-        assert_eq!(types, ["run.start", "llm.human.input", "run.end", "run.delivery"]);
+        let rows = facade
+            .parts()
+            .events
+            .list(
+                &thread(),
+                &EventQuery {
+                    limit: 100,
+                    ..EventQuery::default()
+                },
+                &Owner::Auto,
+            )
+            .await
+            .unwrap();
+        let types: Vec<_> = rows
+            .iter()
+            .map(|row| row.event.event_type.as_str())
+            .collect();
+        assert_eq!(
+            types,
+            ["run.start", "llm.human.input", "run.end", "run.delivery"]
+        );
         assert_eq!(rows[2].event.content, json!({ "title": "A title" }));
-        assert_eq!(rows[3].event.content, json!({ "presented": 0, "paths": [], "by_tool": {} }));
+        assert_eq!(
+            rows[3].event.content,
+            json!({ "presented": 0, "paths": [], "by_tool": {} })
+        );
     })
     .await;
 }
@@ -220,11 +300,25 @@ async fn a_run_streams_its_events_in_order_and_everything_is_in_place_at_the_end
 async fn a_late_viewer_gets_the_same_events_and_one_with_a_cursor_only_the_rest() {
     as_user(async {
         let facade = facade();
-        let (record, stream) = facade.create_and_stream(spec("finish"), BEAT).await.unwrap();
+        let (record, stream) = facade
+            .create_and_stream(spec("finish"), BEAT)
+            .await
+            .unwrap();
         let (first, _) = drain(stream).await;
-        let again = facade.join_stream(Some(&thread()), &record.run_id, ResumeFrom::Start, BEAT).await.unwrap();
+        let again = facade
+            .join_stream(Some(&thread()), &record.run_id, ResumeFrom::Start, BEAT)
+            .await
+            .unwrap();
         assert_eq!(drain(again).await.0, first);
-        let rest = facade.join_stream(None, &record.run_id, ResumeFrom::parse("4-1").unwrap(), BEAT).await.unwrap();
+        let rest = facade
+            .join_stream(
+                None,
+                &record.run_id,
+                ResumeFrom::parse("4-1").unwrap(),
+                BEAT,
+            )
+            .await
+            .unwrap();
         assert_eq!(drain(rest).await.0, first[4..]);
     })
     .await;
@@ -247,11 +341,23 @@ async fn interrupting_keeps_the_streamed_text_and_makes_room() {
         let facade = facade();
         let first = facade.create_background(spec("hang")).await.unwrap();
         wait_for_tokens(&facade, &first.run_id).await;
-        let (_, outcome) = facade.create_and_wait(RunSpec { multitask: MultitaskStrategy::Interrupt, ..spec("finish") }).await.unwrap();
+        let (_, outcome) = facade
+            .create_and_wait(RunSpec {
+                multitask: MultitaskStrategy::Interrupt,
+                ..spec("finish")
+            })
+            .await
+            .unwrap();
         assert_eq!(texts(&outcome), ["hello", "one two", "hello", "one two"]);
         let stored = facade.get_run(None, &first.run_id).await.unwrap().unwrap();
         assert_eq!(stored.status, RunStatus::Interrupted);
-        let head = facade.parts().checkpointer.get(&thread(), None).await.unwrap().unwrap();
+        let head = facade
+            .parts()
+            .checkpointer
+            .get(&thread(), None)
+            .await
+            .unwrap()
+            .unwrap();
         assert!(head.state.messages()[1].flag(kwargs::INCOMPLETE));
     })
     .await;
@@ -264,11 +370,32 @@ async fn rolling_back_leaves_the_thread_as_it_was() {
         facade.create_and_wait(spec("finish")).await.unwrap();
         let second = facade.create_background(spec("hang")).await.unwrap();
         wait_for_tokens(&facade, &second.run_id).await;
-        let (_, outcome) = facade.create_and_wait(RunSpec { multitask: MultitaskStrategy::Rollback, ..spec("finish") }).await.unwrap();
+        let (_, outcome) = facade
+            .create_and_wait(RunSpec {
+                multitask: MultitaskStrategy::Rollback,
+                ..spec("finish")
+            })
+            .await
+            .unwrap();
         assert_eq!(texts(&outcome), ["hello", "one two", "hello", "one two"]);
         let stored = facade.get_run(None, &second.run_id).await.unwrap().unwrap();
-        assert_eq!((stored.status, stored.stop_reason.as_deref()), (RunStatus::Error, Some("rolled_back")));
-        let rows = facade.parts().events.list(&thread(), &EventQuery { limit: 100, ..EventQuery::default() }, &Owner::Auto).await.unwrap();
+        assert_eq!(
+            (stored.status, stored.stop_reason.as_deref()),
+            (RunStatus::Error, Some("rolled_back"))
+        );
+        let rows = facade
+            .parts()
+            .events
+            .list(
+                &thread(),
+                &EventQuery {
+                    limit: 100,
+                    ..EventQuery::default()
+                },
+                &Owner::Auto,
+            )
+            .await
+            .unwrap();
         assert!(rows.iter().all(|row| row.event.run_id != second.run_id));
     })
     .await;
@@ -279,13 +406,35 @@ async fn a_cancel_ends_the_stream_and_a_second_one_is_accepted_but_not_of_a_fini
     as_user(async {
         let facade = facade();
         let (record, stream) = facade.create_and_stream(spec("hang"), BEAT).await.unwrap();
-        let cancelled = facade.cancel(Some(&thread()), &record.run_id, CancelAction::Interrupt, true).await.unwrap();
+        let cancelled = facade
+            .cancel(
+                Some(&thread()),
+                &record.run_id,
+                CancelAction::Interrupt,
+                true,
+            )
+            .await
+            .unwrap();
         assert_eq!(cancelled.status, RunStatus::Interrupted);
-        assert_eq!(drain(stream).await.1, Some(StreamItem::End(TerminalKind::Cancel)));
-        assert!(facade.cancel(None, &record.run_id, CancelAction::Interrupt, false).await.is_ok());
+        assert_eq!(
+            drain(stream).await.1,
+            Some(StreamItem::End(TerminalKind::Cancel))
+        );
+        assert!(
+            facade
+                .cancel(None, &record.run_id, CancelAction::Interrupt, false)
+                .await
+                .is_ok()
+        );
         let (done, _) = facade.create_and_wait(spec("finish")).await.unwrap();
-        let refused = facade.cancel(None, &done.run_id, CancelAction::Interrupt, false).await.unwrap_err();
-        assert_eq!(refused.to_string(), format!("run {} is not cancellable (status: success)", done.run_id));
+        let refused = facade
+            .cancel(None, &done.run_id, CancelAction::Interrupt, false)
+            .await
+            .unwrap_err();
+        assert_eq!(
+            refused.to_string(),
+            format!("run {} is not cancellable (status: success)", done.run_id)
+        );
     })
     .await;
 }
@@ -295,13 +444,31 @@ async fn a_failing_and_a_panicking_agent_end_their_runs_and_free_the_thread() {
     as_user(async {
         let facade = facade();
         for (assistant, class) in [("fail", "GraphRecursionError"), ("panic", "InternalError")] {
-            let (record, stream) = facade.create_and_stream(spec(assistant), BEAT).await.unwrap();
+            let (record, stream) = facade
+                .create_and_stream(spec(assistant), BEAT)
+                .await
+                .unwrap();
             let (names, end) = drain(stream).await;
-            assert_eq!(names.last().map(String::as_str), Some("error"), "{assistant}");
+            assert_eq!(
+                names.last().map(String::as_str),
+                Some("error"),
+                "{assistant}"
+            );
             assert_eq!(end, Some(StreamItem::End(TerminalKind::Error)));
-            assert_eq!(facade.get_run(None, &record.run_id).await.unwrap().unwrap().status, RunStatus::Error);
+            assert_eq!(
+                facade
+                    .get_run(None, &record.run_id)
+                    .await
+                    .unwrap()
+                    .unwrap()
+                    .status,
+                RunStatus::Error
+            );
             let (_, outcome) = facade.create_and_wait(spec(assistant)).await.unwrap();
-            assert!(matches!(&outcome, WaitOutcome::Failed { name, .. } if name == class), "{outcome:?}");
+            assert!(
+                matches!(&outcome, WaitOutcome::Failed { name, .. } if name == class),
+                "{outcome:?}"
+            );
         }
         assert!(facade.create_and_wait(spec("finish")).await.is_ok());
     })
@@ -313,11 +480,27 @@ async fn a_question_ends_the_run_well_and_leaves_the_thread_interrupted() {
     as_user(async {
         let facade = facade();
         let (record, outcome) = facade.create_and_wait(spec("ask")).await.unwrap();
-        let WaitOutcome::Values(values) = outcome else { panic!("{outcome:?}") };
+        let WaitOutcome::Values(values) = outcome else {
+            panic!("{outcome:?}")
+        };
         let values: Value = serde_json::from_slice(&values).unwrap();
         assert_eq!(values["__interrupt__"][0]["value"], "which?");
-        assert_eq!(facade.get_run(None, &record.run_id).await.unwrap().unwrap().status, RunStatus::Success);
-        let head = facade.parts().checkpointer.get(&thread(), None).await.unwrap().unwrap();
+        assert_eq!(
+            facade
+                .get_run(None, &record.run_id)
+                .await
+                .unwrap()
+                .unwrap()
+                .status,
+            RunStatus::Success
+        );
+        let head = facade
+            .parts()
+            .checkpointer
+            .get(&thread(), None)
+            .await
+            .unwrap()
+            .unwrap();
         assert_eq!(head.meta.next[0].interrupts[0]["id"], "q1");
     })
     .await;
@@ -328,8 +511,19 @@ async fn a_silent_agent_is_timed_out() {
     as_user(async {
         let facade = facade();
         let (record, outcome) = facade.create_and_wait(spec("hang")).await.unwrap();
-        assert!(matches!(outcome, WaitOutcome::Failed { ref name, .. } if name == "TimeoutError"), "{outcome:?}");
-        assert_eq!(facade.get_run(None, &record.run_id).await.unwrap().unwrap().status, RunStatus::Timeout);
+        assert!(
+            matches!(outcome, WaitOutcome::Failed { ref name, .. } if name == "TimeoutError"),
+            "{outcome:?}"
+        );
+        assert_eq!(
+            facade
+                .get_run(None, &record.run_id)
+                .await
+                .unwrap()
+                .unwrap()
+                .status,
+            RunStatus::Timeout
+        );
     })
     .await;
 }
@@ -338,7 +532,10 @@ async fn a_silent_agent_is_timed_out() {
 async fn an_agent_whose_tool_takes_long_is_not() {
     as_user(async {
         let (record, outcome) = facade().create_and_wait(spec("work")).await.unwrap();
-        assert!(matches!(outcome, WaitOutcome::Values(_)), "{record:?} {outcome:?}");
+        assert!(
+            matches!(outcome, WaitOutcome::Values(_)),
+            "{record:?} {outcome:?}"
+        );
     })
     .await;
 }
@@ -346,12 +543,39 @@ async fn an_agent_whose_tool_takes_long_is_not() {
 #[tokio::test]
 async fn another_user_finds_nothing() {
     let facade = facade();
-    let record = as_user(facade.create_and_wait(spec("finish"))).await.unwrap().0;
+    let record = as_user(facade.create_and_wait(spec("finish")))
+        .await
+        .unwrap()
+        .0;
     scope(ActorContext::user("bob"), async {
-        assert!(facade.get_run(None, &record.run_id).await.unwrap().is_none());
-        assert!(facade.list_runs(&thread(), &RunListQuery { limit: 10, ..RunListQuery::default() }).await.unwrap().is_empty());
-        assert!(matches!(facade.join_wait(None, &record.run_id).await, Err(RunError::NotFound(_))));
-        assert!(matches!(facade.create_background(spec("finish")).await, Err(RunError::Admit(store::AdmitError::ThreadNotFound(_)))));
+        assert!(
+            facade
+                .get_run(None, &record.run_id)
+                .await
+                .unwrap()
+                .is_none()
+        );
+        assert!(
+            facade
+                .list_runs(
+                    &thread(),
+                    &RunListQuery {
+                        limit: 10,
+                        ..RunListQuery::default()
+                    }
+                )
+                .await
+                .unwrap()
+                .is_empty()
+        );
+        assert!(matches!(
+            facade.join_wait(None, &record.run_id).await,
+            Err(RunError::NotFound(_))
+        ));
+        assert!(matches!(
+            facade.create_background(spec("finish")).await,
+            Err(RunError::Admit(store::AdmitError::ThreadNotFound(_)))
+        ));
     })
     .await;
 }
@@ -361,11 +585,31 @@ async fn a_deleted_run_is_gone_with_what_it_wrote_but_an_active_one_stays() {
     as_user(async {
         let facade = facade();
         let (record, _) = facade.create_and_wait(spec("finish")).await.unwrap();
-        facade.delete_run(Some(&thread()), &record.run_id).await.unwrap();
-        assert!(facade.get_run(None, &record.run_id).await.unwrap().is_none());
-        assert!(facade.parts().checkpointer.get(&thread(), None).await.unwrap().is_none());
+        facade
+            .delete_run(Some(&thread()), &record.run_id)
+            .await
+            .unwrap();
+        assert!(
+            facade
+                .get_run(None, &record.run_id)
+                .await
+                .unwrap()
+                .is_none()
+        );
+        assert!(
+            facade
+                .parts()
+                .checkpointer
+                .get(&thread(), None)
+                .await
+                .unwrap()
+                .is_none()
+        );
         let active = facade.create_background(spec("hang")).await.unwrap();
-        assert!(matches!(facade.delete_run(None, &active.run_id).await, Err(RunError::StillActive(_))));
+        assert!(matches!(
+            facade.delete_run(None, &active.run_id).await,
+            Err(RunError::StillActive(_))
+        ));
     })
     .await;
 }
@@ -378,14 +622,36 @@ async fn a_run_that_cannot_be_begun_again_is_ended_and_its_accepted_input_joins_
         let parts = facade.parts().clone();
         let left = crate::testkit::new_run("left", "t1");
         let kwargs = spec("finish").kwargs;
-        let left = parts.create.admit(store::NewRun { kwargs, ..left }).await.unwrap().run;
+        let left = parts
+            .create
+            .admit(store::NewRun { kwargs, ..left })
+            .await
+            .unwrap()
+            .run;
         assert_eq!(facade.recover().await.unwrap(), 1);
         let ended = facade.get_run(None, &left.run_id).await.unwrap().unwrap();
-        assert_eq!((ended.status, ended.stop_reason.as_deref()), (RunStatus::Error, Some(ORPHAN_RECOVERED)));
-        let head = parts.checkpointer.get(&thread(), None).await.unwrap().unwrap();
+        assert_eq!(
+            (ended.status, ended.stop_reason.as_deref()),
+            (RunStatus::Error, Some(ORPHAN_RECOVERED))
+        );
+        let head = parts
+            .checkpointer
+            .get(&thread(), None)
+            .await
+            .unwrap()
+            .unwrap();
         assert_eq!(head.state.messages()[0].content.text(), "hello");
-        let stream = facade.join_stream(None, &ended.run_id, ResumeFrom::Start, BEAT).await.unwrap();
-        assert_eq!(drain(stream).await, (vec!["error".to_owned()], Some(StreamItem::End(TerminalKind::Error))));
+        let stream = facade
+            .join_stream(None, &ended.run_id, ResumeFrom::Start, BEAT)
+            .await
+            .unwrap();
+        assert_eq!(
+            drain(stream).await,
+            (
+                vec!["error".to_owned()],
+                Some(StreamItem::End(TerminalKind::Error))
+            )
+        );
         assert!(facade.create_and_wait(spec("finish")).await.is_ok());
     })
     .await;
@@ -393,14 +659,24 @@ async fn a_run_that_cannot_be_begun_again_is_ended_and_its_accepted_input_joins_
 
 /// Writes every commit, and loses the reply to every other one.
 #[derive(Debug)]
-struct LosesReplies(crate::runtime::memory::MemoryStores, std::sync::atomic::AtomicU32);
+struct LosesReplies(
+    crate::runtime::memory::MemoryStores,
+    std::sync::atomic::AtomicU32,
+);
 
 #[async_trait]
 impl store::RunCommitStore for LosesReplies {
     async fn commit(&self, commit: store::RunCommit) -> Result<(), store::CommitError> {
         store::RunCommitStore::commit(&self.0, commit).await?;
-        let lost = self.1.fetch_add(1, std::sync::atomic::Ordering::Relaxed).is_multiple_of(2);
-        if lost { Err(store::StoreError::Unavailable("the reply was lost".to_owned()).into()) } else { Ok(()) }
+        let lost = self
+            .1
+            .fetch_add(1, std::sync::atomic::Ordering::Relaxed)
+            .is_multiple_of(2);
+        if lost {
+            Err(store::StoreError::Unavailable("the reply was lost".to_owned()).into())
+        } else {
+            Ok(())
+        }
     }
 }
 
@@ -418,10 +694,36 @@ async fn a_commit_whose_reply_is_lost_is_not_written_twice_and_the_run_ends_well
         let facade = RunsFacade::new(parts, RunLimits::default());
         let (record, outcome) = facade.create_and_wait(spec("finish")).await.unwrap();
         assert_eq!(texts(&outcome), ["hello", "one two"]);
-        assert_eq!(facade.get_run(None, &record.run_id).await.unwrap().unwrap().status, RunStatus::Success);
-        let rows = facade.parts().events.list(&thread(), &EventQuery { limit: 100, ..EventQuery::default() }, &Owner::Auto).await.unwrap();
-        let types: Vec<_> = rows.iter().map(|row| row.event.event_type.as_str()).collect();
-        assert_eq!(types, ["run.start", "llm.human.input", "run.end", "run.delivery"]);
+        assert_eq!(
+            facade
+                .get_run(None, &record.run_id)
+                .await
+                .unwrap()
+                .unwrap()
+                .status,
+            RunStatus::Success
+        );
+        let rows = facade
+            .parts()
+            .events
+            .list(
+                &thread(),
+                &EventQuery {
+                    limit: 100,
+                    ..EventQuery::default()
+                },
+                &Owner::Auto,
+            )
+            .await
+            .unwrap();
+        let types: Vec<_> = rows
+            .iter()
+            .map(|row| row.event.event_type.as_str())
+            .collect();
+        assert_eq!(
+            types,
+            ["run.start", "llm.human.input", "run.end", "run.delivery"]
+        );
         assert!(facade.create_and_wait(spec("finish")).await.is_ok());
     })
     .await;
@@ -433,10 +735,16 @@ async fn who_waits_for_a_run_that_was_undone_gets_the_state_before_it_while_it_e
         let facade = facade();
         let (record, outcome) = facade.create_for_waiting(spec("hang")).await.unwrap();
         wait_for_tokens(&facade, &record.run_id).await;
-        facade.cancel(None, &record.run_id, CancelAction::Rollback, true).await.unwrap();
+        facade
+            .cancel(None, &record.run_id, CancelAction::Rollback, true)
+            .await
+            .unwrap();
         let first = outcome.await;
         assert!(matches!(first, WaitOutcome::Values(_)), "{first:?}");
-        assert!(matches!(facade.join_wait(None, &record.run_id).await, Ok(WaitOutcome::Values(_))));
+        assert!(matches!(
+            facade.join_wait(None, &record.run_id).await,
+            Ok(WaitOutcome::Values(_))
+        ));
     })
     .await;
 }

@@ -22,7 +22,10 @@ impl SettlingRuns {
     /// `None` when another task is at it.
     pub(super) fn begin(&self, run_id: &RunId, attempt: u32) -> Option<Settling> {
         let attempt = (run_id.clone(), attempt);
-        self.0.lock().insert(attempt.clone()).then(|| Settling { all: self.clone(), attempt })
+        self.0.lock().insert(attempt.clone()).then(|| Settling {
+            all: self.clone(),
+            attempt,
+        })
     }
 }
 

@@ -73,13 +73,23 @@ impl RunSpec {
     /// A message to an assistant on a thread that is made when it is new, followed by tokens and states. Everything else is as
     /// callers get it who ask for nothing.
     pub fn ask(assistant: impl Into<String>, thread_id: ThreadId, message: Message) -> Self {
-        let scope = RunScope::Stateful { thread_id, if_not_exists: IfNotExists::Create };
-        Self::plain(assistant.into(), scope, RunInput::Update(StateUpdate::messages([message])))
+        let scope = RunScope::Stateful {
+            thread_id,
+            if_not_exists: IfNotExists::Create,
+        };
+        Self::plain(
+            assistant.into(),
+            scope,
+            RunInput::Update(StateUpdate::messages([message])),
+        )
     }
 
     /// Answers to the open questions of a thread, which has to be there; everything else as [`RunSpec::ask`] has it.
     pub fn answer(assistant: impl Into<String>, thread_id: ThreadId, answers: Value) -> Self {
-        let scope = RunScope::Stateful { thread_id, if_not_exists: IfNotExists::Reject };
+        let scope = RunScope::Stateful {
+            thread_id,
+            if_not_exists: IfNotExists::Reject,
+        };
         Self::plain(assistant.into(), scope, RunInput::Resume(answers))
     }
 
@@ -92,7 +102,9 @@ impl RunSpec {
             input,
             config: RunConfig::default(),
             metadata: Map::new(),
-            stream_modes: [StreamMode::MessagesTuple, StreamMode::Values].into_iter().collect(),
+            stream_modes: [StreamMode::MessagesTuple, StreamMode::Values]
+                .into_iter()
+                .collect(),
             stream_subgraphs: false,
             echo_input: false,
             describe_messages: false,
@@ -157,7 +169,11 @@ pub enum RunInput {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct RunCommand {
     /// Answers to open questions; null is an answer.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "given"
+    )]
     pub resume: Option<Value>,
     /// Changes to the state.
     pub update: StateUpdate,
@@ -208,7 +224,9 @@ impl RunInput {
     /// The first human message of the input.
     pub fn first_human(&self) -> Option<&Message> {
         match self {
-            Self::Update(update) | Self::Command(RunCommand { update, .. }) => update.messages.iter().find(|message| message.is_human()),
+            Self::Update(update) | Self::Command(RunCommand { update, .. }) => {
+                update.messages.iter().find(|message| message.is_human())
+            }
             Self::Resume(_) | Self::Continue => None,
         }
     }
@@ -374,12 +392,18 @@ impl StreamModes {
 
     /// The modes of the set.
     pub fn iter(self) -> impl Iterator<Item = StreamMode> {
-        StreamMode::ALL.into_iter().filter(move |mode| self.has(*mode))
+        StreamMode::ALL
+            .into_iter()
+            .filter(move |mode| self.has(*mode))
     }
 }
 
 impl FromIterator<StreamMode> for StreamModes {
     fn from_iter<I: IntoIterator<Item = StreamMode>>(modes: I) -> Self {
-        Self(modes.into_iter().fold(0, |set, mode| set | (1 << mode as u16)))
+        Self(
+            modes
+                .into_iter()
+                .fold(0, |set, mode| set | (1 << mode as u16)),
+        )
     }
 }

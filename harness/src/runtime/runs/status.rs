@@ -34,7 +34,15 @@ pub struct InvalidTransition {
 
 impl RunStatus {
     /// All statuses, in the order of a run's life.
-    pub const ALL: [Self; 7] = [Self::Pending, Self::Starting, Self::Running, Self::Success, Self::Error, Self::Interrupted, Self::Timeout];
+    pub const ALL: [Self; 7] = [
+        Self::Pending,
+        Self::Starting,
+        Self::Running,
+        Self::Success,
+        Self::Error,
+        Self::Interrupted,
+        Self::Timeout,
+    ];
 
     /// Whether somebody owns the run, and so holds its thread's slot.
     pub fn is_owned(self) -> bool {
@@ -43,19 +51,29 @@ impl RunStatus {
 
     /// Whether the run is over. Terminal states have no way out.
     pub fn is_terminal(self) -> bool {
-        matches!(self, Self::Success | Self::Error | Self::Interrupted | Self::Timeout)
+        matches!(
+            self,
+            Self::Success | Self::Error | Self::Interrupted | Self::Timeout
+        )
     }
 
     /// The next status, if the run may take it.
     pub fn advance(self, to: Self) -> Result<Self, InvalidTransition> {
         let legal = match self {
             Self::Pending => matches!(to, Self::Starting | Self::Interrupted | Self::Error),
-            Self::Starting => matches!(to, Self::Running | Self::Pending | Self::Interrupted | Self::Error | Self::Timeout),
+            Self::Starting => matches!(
+                to,
+                Self::Running | Self::Pending | Self::Interrupted | Self::Error | Self::Timeout
+            ),
             // Back to pending only by recovery, under a new attempt.
             Self::Running => to == Self::Pending || to.is_terminal(),
             Self::Success | Self::Error | Self::Interrupted | Self::Timeout => false,
         };
-        if legal { Ok(to) } else { Err(InvalidTransition { from: self, to }) }
+        if legal {
+            Ok(to)
+        } else {
+            Err(InvalidTransition { from: self, to })
+        }
     }
 
     /// The word in the store.
@@ -97,7 +115,10 @@ mod tests {
 
     #[test]
     fn terminal_states_have_no_way_out() {
-        for from in RunStatus::ALL.into_iter().filter(|status| status.is_terminal()) {
+        for from in RunStatus::ALL
+            .into_iter()
+            .filter(|status| status.is_terminal())
+        {
             for to in RunStatus::ALL {
                 assert_eq!(from.advance(to), Err(InvalidTransition { from, to }));
             }
@@ -108,7 +129,10 @@ mod tests {
     fn success_is_reached_only_by_running() {
         assert!(RunStatus::Pending.advance(RunStatus::Success).is_err());
         assert!(RunStatus::Starting.advance(RunStatus::Success).is_err());
-        assert_eq!(RunStatus::Running.advance(RunStatus::Success), Ok(RunStatus::Success));
+        assert_eq!(
+            RunStatus::Running.advance(RunStatus::Success),
+            Ok(RunStatus::Success)
+        );
     }
 
     #[test]

@@ -17,7 +17,8 @@ use super::recovery::ROLLED_BACK;
 use super::status::RunStatus;
 use crate::runtime::serialization::error_frame;
 use crate::runtime::stream_bridge::{
-    EventId, Gap, Heartbeat, ResumeFrom, ResumeResult, StreamBridge, StreamEvent, StreamItem, Subscription, TerminalKind,
+    EventId, Gap, Heartbeat, ResumeFrom, ResumeResult, StreamBridge, StreamEvent, StreamItem,
+    Subscription, TerminalKind,
 };
 
 /// Nothing came for so long: the store is asked how the run stands. An end is believed when it is found a second time, so that
@@ -32,7 +33,9 @@ pub(super) fn terminal_of(record: &RunRecord) -> Option<TerminalKind> {
         RunStatus::Success => Some(TerminalKind::End),
         RunStatus::Interrupted => Some(TerminalKind::Cancel),
         // It was asked for.
-        RunStatus::Error if record.stop_reason.as_deref() == Some(ROLLED_BACK) => Some(TerminalKind::Cancel),
+        RunStatus::Error if record.stop_reason.as_deref() == Some(ROLLED_BACK) => {
+            Some(TerminalKind::Cancel)
+        }
         RunStatus::Error | RunStatus::Timeout => Some(TerminalKind::Error),
         RunStatus::Pending | RunStatus::Starting | RunStatus::Running => None,
     }
@@ -41,15 +44,28 @@ pub(super) fn terminal_of(record: &RunRecord) -> Option<TerminalKind> {
 /// The end of a run whose events are gone after `last`, and a gap before it for who has seen some or waited for them; an active
 /// one that nobody here can stream is aborted, so that the client comes back.
 pub(super) fn leftover(record: &RunRecord, last: Option<EventId>, gap: bool) -> Vec<StreamItem> {
-    let Some(kind) = terminal_of(record) else { return vec![StreamItem::Aborted] };
-    let id = EventId { seq: last.map_or(0, |last| last.seq) + 1, attempt: record.attempt };
+    let Some(kind) = terminal_of(record) else {
+        return vec![StreamItem::Aborted];
+    };
+    let id = EventId {
+        seq: last.map_or(0, |last| last.seq) + 1,
+        attempt: record.attempt,
+    };
     let mut items = Vec::new();
     if gap {
         items.push(StreamItem::Gap(Gap::new(&record.run_id, last, id, id)));
     }
     if kind == TerminalKind::Error {
-        let data = error_frame(record.error_name(), record.error.as_deref().unwrap_or("the run failed")).data;
-        items.push(StreamItem::Event(StreamEvent { id, event: "error".into(), data }));
+        let data = error_frame(
+            record.error_name(),
+            record.error.as_deref().unwrap_or("the run failed"),
+        )
+        .data;
+        items.push(StreamItem::Event(StreamEvent {
+            id,
+            event: "error".into(),
+            data,
+        }));
     }
     items.push(StreamItem::End(kind));
     items
@@ -73,8 +89,20 @@ pub(super) fn until_stored_end_after(
     look: Arc<RunLook>,
     bridge: Arc<dyn StreamBridge>,
 ) -> BoxStream<'static, StreamItem> {
-    let watch = Watch { items, from, look, bridge, left, silence: None, last: last_seen(from), ended: false, asked_anew: false };
-    stream::unfold(Some(watch), |watch| async { watch?.next().await }).flat_map(stream::iter).boxed()
+    let watch = Watch {
+        items,
+        from,
+        look,
+        bridge,
+        left,
+        silence: None,
+        last: last_seen(from),
+        ended: false,
+        asked_anew: false,
+    };
+    stream::unfold(Some(watch), |watch| async { watch?.next().await })
+        .flat_map(stream::iter)
+        .boxed()
 }
 
 /// The last event that a viewer has seen.
@@ -104,7 +132,11 @@ impl Watch {
     async fn next(mut self) -> Option<(Vec<StreamItem>, Option<Self>)> {
         loop {
             let follows = self.silence.is_none();
-            let silence = poll_fn(|cx| self.silence.as_mut().map_or(Poll::Pending, |silence| silence.poll(cx)));
+            let silence = poll_fn(|cx| {
+                self.silence
+                    .as_mut()
+                    .map_or(Poll::Pending, |silence| silence.poll(cx))
+            });
             tokio::select! {
                 biased;
                 item = self.items.next() => {
@@ -141,7 +173,10 @@ impl Watch {
         }
         let from = self.last.map_or(self.from, ResumeFrom::After);
         match subscribe_to(&self.look, from, Duration::ZERO, &*self.bridge).await {
-            Ok(Subscription { resume: ResumeResult::Ended(_), items }) => {
+            Ok(Subscription {
+                resume: ResumeResult::Ended(_),
+                items,
+            }) => {
                 self.items = items;
                 // They are read from a server that may be away just as long.
                 self.silence = Heartbeat::every(AWAY_LIMIT);

@@ -21,29 +21,77 @@ async fn a_stream_left_open_ends_when_the_store_says_that_the_run_has() {
         let facade = facade();
         let parts = facade.parts().clone();
         // Executed by another process: this one knows its row and its stream.
-        let run = parts.create.admit(crate::testkit::new_run("left", "t1")).await.unwrap().run;
-        let key = StreamKey { run_id: run.run_id.clone(), attempt: run.attempt };
-        parts.bridge.publish(&key, EventName::Borrowed("values"), Bytes::from_static(b"{}").into()).await.unwrap();
-        let mut stream = facade.join_stream(None, &run.run_id, ResumeFrom::Start, BEAT).await.unwrap();
-        assert!(matches!(stream.items.next().await, Some(StreamItem::Event(_))));
-        assert_eq!(stream.items.next().await, Some(StreamItem::Heartbeat), "while it is active nothing is made up");
+        let run = parts
+            .create
+            .admit(crate::testkit::new_run("left", "t1"))
+            .await
+            .unwrap()
+            .run;
+        let key = StreamKey {
+            run_id: run.run_id.clone(),
+            attempt: run.attempt,
+        };
+        parts
+            .bridge
+            .publish(
+                &key,
+                EventName::Borrowed("values"),
+                Bytes::from_static(b"{}").into(),
+            )
+            .await
+            .unwrap();
+        let mut stream = facade
+            .join_stream(None, &run.run_id, ResumeFrom::Start, BEAT)
+            .await
+            .unwrap();
+        assert!(matches!(
+            stream.items.next().await,
+            Some(StreamItem::Event(_))
+        ));
+        assert_eq!(
+            stream.items.next().await,
+            Some(StreamItem::Heartbeat),
+            "while it is active nothing is made up"
+        );
         end_orphan(&run, ORPHAN_RECOVERED, LOST, &parts).await;
         let began = Instant::now();
         let rest: Vec<_> = stream.items.collect().await;
-        assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
-        let [StreamItem::Gap(gap), StreamItem::Event(error), StreamItem::End(TerminalKind::Error)] = &rest[..] else { panic!("{rest:?}") };
+        assert!(
+            began.elapsed() < Duration::from_secs(20),
+            "{:?}",
+            began.elapsed()
+        );
+        let [
+            StreamItem::Gap(gap),
+            StreamItem::Event(error),
+            StreamItem::End(TerminalKind::Error),
+        ] = &rest[..]
+        else {
+            panic!("{rest:?}")
+        };
         assert_eq!(gap.requested_event_id.as_deref(), Some("1-1"));
         assert_eq!((error.id.seq, &*error.event), (2, "error"));
         // Who comes back with a cursor gets nothing but the end.
         let seen = ResumeFrom::After(EventId { seq: 1, attempt: 1 });
-        let again = facade.join_stream(None, &run.run_id, seen, BEAT).await.unwrap();
-        assert_eq!(again.items.filter(|item| std::future::ready(*item != StreamItem::Heartbeat)).collect::<Vec<_>>().await, rest);
+        let again = facade
+            .join_stream(None, &run.run_id, seen, BEAT)
+            .await
+            .unwrap();
+        assert_eq!(
+            again
+                .items
+                .filter(|item| std::future::ready(*item != StreamItem::Heartbeat))
+                .collect::<Vec<_>>()
+                .await,
+            rest
+        );
     })
     .await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_viewer_whom_nothing_reaches_any_more_gets_the_rest_from_the_bridge_before_a_gap_is_told() {
+async fn a_viewer_whom_nothing_reaches_any_more_gets_the_rest_from_the_bridge_before_a_gap_is_told()
+{
     as_user(async {
         let facade = facade();
         let (run, _) = facade.create_and_wait(spec("finish")).await.unwrap();
@@ -53,17 +101,42 @@ async fn a_viewer_whom_nothing_reaches_any_more_gets_the_rest_from_the_bridge_be
         // Its answers may be lost, too.
         for lost in [0, 3] {
             bridge.sends_away.store(lost, Ordering::Relaxed);
-            let items = until_stored_end(stream::pending().boxed(), from, registry.looks.at(&run.run_id, facade.parts()), bridge.clone());
-            let items: Vec<_> = tokio::time::timeout(Duration::from_secs(60), items.collect()).await.expect("it ends");
-            let [StreamItem::Event(fifth), StreamItem::Event(_), StreamItem::End(TerminalKind::End)] = &items[..] else {
+            let items = until_stored_end(
+                stream::pending().boxed(),
+                from,
+                registry.looks.at(&run.run_id, facade.parts()),
+                bridge.clone(),
+            );
+            let items: Vec<_> = tokio::time::timeout(Duration::from_secs(60), items.collect())
+                .await
+                .expect("it ends");
+            let [
+                StreamItem::Event(fifth),
+                StreamItem::Event(_),
+                StreamItem::End(TerminalKind::End),
+            ] = &items[..]
+            else {
                 panic!("{lost} lost: {items:?}")
             };
             assert_eq!(fifth.id.seq, 5);
         }
         bridge.sends_away.store(u32::MAX, Ordering::Relaxed);
-        let items = until_stored_end(stream::pending().boxed(), from, registry.looks.at(&run.run_id, facade.parts()), bridge);
-        let items: Vec<_> = tokio::time::timeout(Duration::from_secs(60), items.collect()).await.expect("it ends all the same");
-        assert!(matches!(&items[..], [StreamItem::Gap(_), StreamItem::End(TerminalKind::End)]), "{items:?}");
+        let items = until_stored_end(
+            stream::pending().boxed(),
+            from,
+            registry.looks.at(&run.run_id, facade.parts()),
+            bridge,
+        );
+        let items: Vec<_> = tokio::time::timeout(Duration::from_secs(60), items.collect())
+            .await
+            .expect("it ends all the same");
+        assert!(
+            matches!(
+                &items[..],
+                [StreamItem::Gap(_), StreamItem::End(TerminalKind::End)]
+            ),
+            "{items:?}"
+        );
     })
     .await;
 }
@@ -78,14 +151,30 @@ async fn a_viewer_of_a_run_that_another_process_took_and_ended_sees_that_end() {
             wait_for_tokens(&facade, &run.run_id).await;
             let parts = facade.parts();
             let other = crate::testkit::node("other");
-            parts.nodes.register(&other, Duration::from_secs(600)).await.unwrap();
-            let taken = parts.create.take_over(&other, parts.clock.now()).await.unwrap().unwrap();
+            parts
+                .nodes
+                .register(&other, Duration::from_secs(600))
+                .await
+                .unwrap();
+            let taken = parts
+                .create
+                .take_over(&other, parts.clock.now())
+                .await
+                .unwrap()
+                .unwrap();
             while is_noticed_before && facade.live_runs() > 0 {
                 tokio::time::sleep(Duration::from_millis(100)).await;
             }
             end_orphan(&taken.run, ORPHAN_RECOVERED, LOST, parts).await;
-            let items = tokio::time::timeout(Duration::from_secs(60), stream.items.collect::<Vec<_>>()).await.expect("it ends");
-            assert_eq!(items.last(), Some(&StreamItem::End(TerminalKind::Error)), "noticed before: {is_noticed_before}");
+            let items =
+                tokio::time::timeout(Duration::from_secs(60), stream.items.collect::<Vec<_>>())
+                    .await
+                    .expect("it ends");
+            assert_eq!(
+                items.last(),
+                Some(&StreamItem::End(TerminalKind::Error)),
+                "noticed before: {is_noticed_before}"
+            );
         })
         .await;
     }
@@ -96,18 +185,43 @@ async fn who_comes_back_to_a_run_whose_events_are_gone_gets_a_gap_and_its_end() 
     as_user(async {
         let facade = facade();
         let parts = facade.parts().clone();
-        let run = parts.create.admit(crate::testkit::new_run("left", "t1")).await.unwrap().run;
+        let run = parts
+            .create
+            .admit(crate::testkit::new_run("left", "t1"))
+            .await
+            .unwrap()
+            .run;
         end_orphan(&run, ORPHAN_RECOVERED, LOST, &parts).await;
         let seen = EventId { seq: 7, attempt: 1 };
-        let stream = facade.join_stream(None, &run.run_id, ResumeFrom::After(seen), BEAT).await.unwrap();
+        let stream = facade
+            .join_stream(None, &run.run_id, ResumeFrom::After(seen), BEAT)
+            .await
+            .unwrap();
         let items: Vec<_> = stream.items.collect().await;
-        let [StreamItem::Gap(gap), StreamItem::Event(error), StreamItem::End(TerminalKind::Error)] = &items[..] else {
+        let [
+            StreamItem::Gap(gap),
+            StreamItem::Event(error),
+            StreamItem::End(TerminalKind::Error),
+        ] = &items[..]
+        else {
             panic!("{items:?}")
         };
-        assert_eq!((gap.requested_event_id.as_deref(), error.id.seq), (Some("7-1"), 8));
-        let stream = facade.join_stream(None, &run.run_id, ResumeFrom::Start, BEAT).await.unwrap();
+        assert_eq!(
+            (gap.requested_event_id.as_deref(), error.id.seq),
+            (Some("7-1"), 8)
+        );
+        let stream = facade
+            .join_stream(None, &run.run_id, ResumeFrom::Start, BEAT)
+            .await
+            .unwrap();
         let items: Vec<_> = stream.items.collect().await;
-        assert!(matches!(items[..], [StreamItem::Event(_), StreamItem::End(TerminalKind::Error)]), "who saw nothing misses nothing");
+        assert!(
+            matches!(
+                items[..],
+                [StreamItem::Event(_), StreamItem::End(TerminalKind::Error)]
+            ),
+            "who saw nothing misses nothing"
+        );
     })
     .await;
 }
@@ -117,13 +231,37 @@ async fn recovery_ends_the_stream_of_a_lost_run_where_it_stood() {
     as_user(async {
         let facade = facade();
         let parts = facade.parts().clone();
-        let run = parts.create.admit(crate::testkit::new_run("left", "t1")).await.unwrap().run;
-        let key = StreamKey { run_id: run.run_id.clone(), attempt: run.attempt };
-        parts.bridge.publish(&key, EventName::Borrowed("values"), Bytes::from_static(b"{}").into()).await.unwrap();
-        let stream = facade.join_stream(None, &run.run_id, ResumeFrom::Start, BEAT).await.unwrap();
+        let run = parts
+            .create
+            .admit(crate::testkit::new_run("left", "t1"))
+            .await
+            .unwrap()
+            .run;
+        let key = StreamKey {
+            run_id: run.run_id.clone(),
+            attempt: run.attempt,
+        };
+        parts
+            .bridge
+            .publish(
+                &key,
+                EventName::Borrowed("values"),
+                Bytes::from_static(b"{}").into(),
+            )
+            .await
+            .unwrap();
+        let stream = facade
+            .join_stream(None, &run.run_id, ResumeFrom::Start, BEAT)
+            .await
+            .unwrap();
         facade.recover().await.unwrap();
         let items: Vec<_> = stream.items.collect().await;
-        let [StreamItem::Event(_), StreamItem::Event(error), StreamItem::End(TerminalKind::Error)] = &items[..] else {
+        let [
+            StreamItem::Event(_),
+            StreamItem::Event(error),
+            StreamItem::End(TerminalKind::Error),
+        ] = &items[..]
+        else {
             panic!("{items:?}")
         };
         assert_eq!((error.id.seq, &*error.event), (2, "error"));
@@ -142,7 +280,12 @@ impl RunQueryStore for Counting {
         self.0.get(run, owner).await
     }
 
-    async fn list(&self, thread: &ThreadId, query: &RunListQuery, owner: &Owner) -> Result<Vec<RunRecord>, StoreError> {
+    async fn list(
+        &self,
+        thread: &ThreadId,
+        query: &RunListQuery,
+        owner: &Owner,
+    ) -> Result<Vec<RunRecord>, StoreError> {
         self.0.list(thread, query, owner).await
     }
 
@@ -154,7 +297,11 @@ impl RunQueryStore for Counting {
         self.0.kept_values(run).await
     }
 
-    async fn standing(&self, thread: Option<&ThreadId>, owner: &Owner) -> Result<Vec<RunStanding>, StoreError> {
+    async fn standing(
+        &self,
+        thread: Option<&ThreadId>,
+        owner: &Owner,
+    ) -> Result<Vec<RunStanding>, StoreError> {
         self.0.standing(thread, owner).await
     }
 }
@@ -164,17 +311,44 @@ async fn many_viewers_of_a_silent_run_ask_the_store_as_one() {
     as_user(async {
         let parts = facade().parts().clone();
         let counting = Arc::new(Counting(parts.query.clone(), AtomicUsize::new(0)));
-        let facade = over(RuntimeParts { query: counting.clone(), ..parts.clone() });
-        let run = parts.create.admit(crate::testkit::new_run("left", "t1")).await.unwrap().run;
-        let key = StreamKey { run_id: run.run_id.clone(), attempt: run.attempt };
-        parts.bridge.publish(&key, EventName::Borrowed("values"), Bytes::from_static(b"{}").into()).await.unwrap();
+        let facade = over(RuntimeParts {
+            query: counting.clone(),
+            ..parts.clone()
+        });
+        let run = parts
+            .create
+            .admit(crate::testkit::new_run("left", "t1"))
+            .await
+            .unwrap()
+            .run;
+        let key = StreamKey {
+            run_id: run.run_id.clone(),
+            attempt: run.attempt,
+        };
+        parts
+            .bridge
+            .publish(
+                &key,
+                EventName::Borrowed("values"),
+                Bytes::from_static(b"{}").into(),
+            )
+            .await
+            .unwrap();
         let mut streams = Vec::new();
         for n in 0..500 {
-            streams.push(facade.join_stream(None, &run.run_id, ResumeFrom::Start, BEAT).await.unwrap());
+            streams.push(
+                facade
+                    .join_stream(None, &run.run_id, ResumeFrom::Start, BEAT)
+                    .await
+                    .unwrap(),
+            );
             // They come over ten seconds.
             tokio::time::sleep(Duration::from_millis(20)).await;
             if n == 0 {
-                assert!(matches!(streams[0].items.next().await, Some(StreamItem::Event(_))));
+                assert!(matches!(
+                    streams[0].items.next().await,
+                    Some(StreamItem::Event(_))
+                ));
             }
         }
         let before = counting.1.load(Ordering::Relaxed);
@@ -182,7 +356,11 @@ async fn many_viewers_of_a_silent_run_ask_the_store_as_one() {
             tokio::time::sleep(Duration::from_secs(30)).await;
             counting.1.load(Ordering::Relaxed) - before
         };
-        let views = futures_util::future::join_all(streams.into_iter().map(|stream| stream.items.collect::<Vec<_>>()));
+        let views = futures_util::future::join_all(
+            streams
+                .into_iter()
+                .map(|stream| stream.items.collect::<Vec<_>>()),
+        );
         let ended = async {
             let asked = silent.await;
             end_orphan(&run, ORPHAN_RECOVERED, LOST, &parts).await;
@@ -190,7 +368,11 @@ async fn many_viewers_of_a_silent_run_ask_the_store_as_one() {
         };
         let (asked, views) = futures_util::future::join(ended, views).await;
         assert!((14..=31).contains(&asked), "{asked} looks in 30 seconds");
-        assert!(views.iter().all(|items| items.last() == Some(&StreamItem::End(TerminalKind::Error))));
+        assert!(
+            views
+                .iter()
+                .all(|items| items.last() == Some(&StreamItem::End(TerminalKind::Error)))
+        );
     })
     .await;
 }
@@ -200,15 +382,28 @@ async fn many_who_wait_for_a_run_elsewhere_ask_the_store_as_one() {
     as_user(async {
         let parts = facade().parts().clone();
         let counting = Arc::new(Counting(parts.query.clone(), AtomicUsize::new(0)));
-        let facade = over(RuntimeParts { query: counting.clone(), ..parts.clone() });
-        let run = parts.create.admit(crate::testkit::new_run("left", "t1")).await.unwrap().run;
-        let waits = futures_util::future::join_all((0..200).map(|_| facade.join_wait(None, &run.run_id)));
+        let facade = over(RuntimeParts {
+            query: counting.clone(),
+            ..parts.clone()
+        });
+        let run = parts
+            .create
+            .admit(crate::testkit::new_run("left", "t1"))
+            .await
+            .unwrap()
+            .run;
+        let waits =
+            futures_util::future::join_all((0..200).map(|_| facade.join_wait(None, &run.run_id)));
         let end = async {
             tokio::time::sleep(Duration::from_secs(5)).await;
             end_orphan(&run, ORPHAN_RECOVERED, LOST, &parts).await;
         };
         let (outcomes, ()) = futures_util::future::join(waits, end).await;
-        assert!(outcomes.iter().all(|outcome| matches!(outcome, Ok(WaitOutcome::Failed { .. }))));
+        assert!(
+            outcomes
+                .iter()
+                .all(|outcome| matches!(outcome, Ok(WaitOutcome::Failed { .. })))
+        );
         // Each asks once for its run, and ten times a second all together.
         let asked = counting.1.load(Ordering::Relaxed) - 200;
         assert!((45..=60).contains(&asked), "{asked} looks in 5 seconds");

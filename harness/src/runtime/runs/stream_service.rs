@@ -15,10 +15,14 @@ use super::patience::subscribe_to;
 use super::record::RunRecord;
 use super::registry::RunRegistry;
 use super::status::RunStatus;
-use super::stored_end::{last_seen, leftover, terminal_of, until_stored_end, until_stored_end_after};
+use super::stored_end::{
+    last_seen, leftover, terminal_of, until_stored_end, until_stored_end_after,
+};
 use crate::ids::{RunId, ThreadId};
 use crate::runtime::actor_context::Owner;
-use crate::runtime::stream_bridge::{BridgeError, ResumeFrom, ResumeResult, StreamItem, Subscription};
+use crate::runtime::stream_bridge::{
+    BridgeError, ResumeFrom, ResumeResult, StreamItem, Subscription,
+};
 
 /// How long a viewer of a run that is being started hears nothing at all.
 const OPENING_PATIENCE: Duration = Duration::from_secs(1);
@@ -40,7 +44,10 @@ pub struct RunStream {
 
 impl std::fmt::Debug for RunStream {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("RunStream").field("run_id", &self.run_id).field("resume", &self.resume).finish_non_exhaustive()
+        f.debug_struct("RunStream")
+            .field("run_id", &self.run_id)
+            .field("resume", &self.resume)
+            .finish_non_exhaustive()
     }
 }
 
@@ -55,11 +62,20 @@ pub(super) async fn subscribe(
 ) -> Result<RunStream, RunError> {
     match registry.live(&record.run_id) {
         Some(live) => {
-            let opens_soon =
-                live.status() != RunStatus::Pending && tokio::time::timeout(OPENING_PATIENCE, live.opened.cancelled()).await.is_ok();
+            let opens_soon = live.status() != RunStatus::Pending
+                && tokio::time::timeout(OPENING_PATIENCE, live.opened.cancelled())
+                    .await
+                    .is_ok();
             if !opens_soon {
                 let opened = async move { live.opened.cancelled().await };
-                return Ok(from_its_beginning(record, opened.boxed(), from, heartbeat, registry, parts));
+                return Ok(from_its_beginning(
+                    record,
+                    opened.boxed(),
+                    from,
+                    heartbeat,
+                    registry,
+                    parts,
+                ));
             }
         }
         None if record.status == RunStatus::Pending => {
@@ -75,25 +91,48 @@ pub(super) async fn subscribe(
         None => {}
     }
     let (resume, items) = match found(record, from, heartbeat, registry, parts).await {
-        Ok(Subscription { resume: ResumeResult::Unknown, .. }) => {
+        Ok(Subscription {
+            resume: ResumeResult::Unknown,
+            ..
+        }) => {
             // The bridge has forgotten the run, or never knew it. What the store says of it is still an answer.
-            let record = parts.query.get(&record.run_id, &Owner::None).await?.unwrap_or_else(|| record.clone());
+            let record = parts
+                .query
+                .get(&record.run_id, &Owner::None)
+                .await?
+                .unwrap_or_else(|| record.clone());
             let resume = terminal_of(&record).map_or(ResumeResult::Unknown, ResumeResult::Ended);
             let last = last_seen(from);
-            (resume, stream::iter(leftover(&record, last, last.is_some())).boxed())
+            (
+                resume,
+                stream::iter(leftover(&record, last, last.is_some())).boxed(),
+            )
         }
-        Ok(subscription) => (subscription.resume, watched(subscription.items, from, &record.run_id, registry, parts)),
+        Ok(subscription) => (
+            subscription.resume,
+            watched(subscription.items, from, &record.run_id, registry, parts),
+        ),
         Err(RunError::Bridge(BridgeError::Transport(why))) => {
             // Its events cannot be had; how it ended can, if it did.
             let stored = parts.query.get(&record.run_id, &Owner::None).await?;
-            let Some((record, kind)) = stored.and_then(|record| terminal_of(&record).map(|kind| (record, kind))) else {
+            let Some((record, kind)) =
+                stored.and_then(|record| terminal_of(&record).map(|kind| (record, kind)))
+            else {
                 return Err(BridgeError::Transport(why).into());
             };
-            (ResumeResult::Ended(kind), stream::iter(leftover(&record, last_seen(from), true)).boxed())
+            (
+                ResumeResult::Ended(kind),
+                stream::iter(leftover(&record, last_seen(from), true)).boxed(),
+            )
         }
         Err(error) => return Err(error),
     };
-    Ok(RunStream { run_id: record.run_id.clone(), thread_id: record.thread_id.clone(), resume, items })
+    Ok(RunStream {
+        run_id: record.run_id.clone(),
+        thread_id: record.thread_id.clone(),
+        resume,
+        items,
+    })
 }
 
 /// The bridge's stream of a run. With several processes it may open a moment from now: the run is being taken by one of them.
@@ -108,11 +147,16 @@ async fn found(
     let look = registry.looks.at(&record.run_id, parts);
     loop {
         let subscription = subscribe_to(&look, from, heartbeat, &*parts.bridge).await?;
-        let missing = subscription.resume == ResumeResult::Unknown && registry.membership.is_shared() && Instant::now() < until;
+        let missing = subscription.resume == ResumeResult::Unknown
+            && registry.membership.is_shared()
+            && Instant::now() < until;
         if !missing {
             return Ok(subscription);
         }
-        let over = look.within(OPENING_LOOK).await?.is_none_or(|now| now.status.is_terminal());
+        let over = look
+            .within(OPENING_LOOK)
+            .await?
+            .is_none_or(|now| now.status.is_terminal());
         if over {
             // All of it may have happened since the bridge was asked.
             return subscribe_to(&look, from, heartbeat, &*parts.bridge).await;
@@ -153,7 +197,9 @@ async fn begun_elsewhere(look: Arc<RunLook>) {
             // The row says `starting` a moment before the stream opens.
             Ok(Some(run)) if run.status == RunStatus::Starting => {}
             Ok(_) => return,
-            Err(error) => tracing::warn!(run_id = %look.run_id(), %error, "a run that waits cannot be looked up"),
+            Err(error) => {
+                tracing::warn!(run_id = %look.run_id(), %error, "a run that waits cannot be looked up")
+            }
         }
         tokio::time::sleep(OPENING_LOOK).await;
     }
@@ -179,7 +225,9 @@ fn from_its_beginning(
     let look = registry.looks.at(&record.run_id, parts);
     let events = stream::once(async move {
         match subscribe_to(&look, from, heartbeat, &*bridge).await {
-            Ok(subscription) if subscription.resume != ResumeResult::Unknown => until_stored_end(subscription.items, from, look, bridge),
+            Ok(subscription) if subscription.resume != ResumeResult::Unknown => {
+                until_stored_end(subscription.items, from, look, bridge)
+            }
             Ok(_) => stream::iter([StreamItem::Aborted]).boxed(),
             Err(error) => {
                 tracing::warn!(run_id = %look.run_id(), %error, "a run that waited cannot be followed");
@@ -188,7 +236,12 @@ fn from_its_beginning(
         }
     });
     let items = beats.take_until(opened).chain(events.flatten()).boxed();
-    RunStream { run_id: record.run_id.clone(), thread_id: record.thread_id.clone(), resume: ResumeResult::From(1), items }
+    RunStream {
+        run_id: record.run_id.clone(),
+        thread_id: record.thread_id.clone(),
+        resume: ResumeResult::From(1),
+        items,
+    }
 }
 
 #[cfg(test)]

@@ -31,7 +31,12 @@ pub struct RunHandle {
 
 /// Spawns the run's task. It lives on when the caller goes away.
 #[tracing::instrument(name = "launch", skip_all)]
-pub(super) fn launch(ticket: RunTicket, plan: ExecutionPlan, registry: &Arc<RunRegistry>, parts: &RuntimeParts) -> RunHandle {
+pub(super) fn launch(
+    ticket: RunTicket,
+    plan: ExecutionPlan,
+    registry: &Arc<RunRegistry>,
+    parts: &RuntimeParts,
+) -> RunHandle {
     let RunTicket { record, live } = ticket;
     live.set_waiting(false);
     live.set_status(RunStatus::Starting);
@@ -40,12 +45,22 @@ pub(super) fn launch(ticket: RunTicket, plan: ExecutionPlan, registry: &Arc<RunR
         live.stop(Stop::HandOver);
     }
     let work = {
-        let (record, live, registry, parts) = (record.clone(), live.clone(), registry.clone(), parts.clone());
+        let (record, live, registry, parts) = (
+            record.clone(),
+            live.clone(),
+            registry.clone(),
+            parts.clone(),
+        );
         let actor = plan.actor.clone();
         actor_context::scope(actor, async move {
             let left = RunLifecycleEvent::of(&record, LifecycleKind::RunLeft);
             let run_id = record.run_id.clone();
-            let execution = AssertUnwindSafe(offloading(execution::run(plan, record, parts.clone(), live.clone())));
+            let execution = AssertUnwindSafe(offloading(execution::run(
+                plan,
+                record,
+                parts.clone(),
+                live.clone(),
+            )));
             let outcome = match execution.catch_unwind().await {
                 Ok(outcome) => outcome,
                 Err(panic) => end_panicked(left, &panic_text(panic.as_ref()), &parts).await,
@@ -72,7 +87,11 @@ pub(super) fn launch(ticket: RunTicket, plan: ExecutionPlan, registry: &Arc<RunR
 
 /// What an agent does wrong is caught within the execution. This is for the rest: the run ends all the same, as if its process
 /// had died. Nobody is told before that is durable.
-async fn end_panicked(left: RunLifecycleEvent, panic: &str, parts: &RuntimeParts) -> Option<RunOutcome> {
+async fn end_panicked(
+    left: RunLifecycleEvent,
+    panic: &str,
+    parts: &RuntimeParts,
+) -> Option<RunOutcome> {
     tracing::error!(panic, "the execution of a run panicked");
     let (run_id, attempt) = (left.run_id.clone(), left.attempt);
     left.tell(&*parts.observer).await;
@@ -94,8 +113,16 @@ async fn end_panicked(left: RunLifecycleEvent, panic: &str, parts: &RuntimeParts
     let (name, text) = ("InternalError", "the run failed unexpectedly");
     let key = StreamKey { run_id, attempt };
     let data = error_frame(name, text).data.into_bytes();
-    if let Err(error) = parts.bridge.publish_terminal(&key, TerminalKind::Error, Some(data)).await {
+    if let Err(error) = parts
+        .bridge
+        .publish_terminal(&key, TerminalKind::Error, Some(data))
+        .await
+    {
         tracing::warn!(%error, "the end did not reach the stream");
     }
-    Some(RunOutcome { status: RunStatus::Error, error: Some((name.to_owned(), text.to_owned())), values: None })
+    Some(RunOutcome {
+        status: RunStatus::Error,
+        error: Some((name.to_owned(), text.to_owned())),
+        values: None,
+    })
 }

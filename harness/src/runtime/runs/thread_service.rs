@@ -18,7 +18,9 @@ use super::store::{RunListQuery, StoreError};
 use super::stream_service::watched;
 use crate::ids::{RunId, ThreadId};
 use crate::runtime::actor_context::Owner;
-use crate::runtime::stream_bridge::{BridgeError, EventId, Gap, MalformedCursor, ResumeFrom, ResumeResult, StreamEvent, StreamItem};
+use crate::runtime::stream_bridge::{
+    BridgeError, EventId, Gap, MalformedCursor, ResumeFrom, ResumeResult, StreamEvent, StreamItem,
+};
 
 /// The longest that a run goes unnoticed which another process executes.
 const LOOK: Duration = Duration::from_secs(2);
@@ -41,15 +43,27 @@ pub struct ThreadEventId {
 }
 
 impl ThreadEventId {
-    const BEFORE_ALL: Self = Self { begun: i64::MIN, attempt: 0, seq: 0 };
+    const BEFORE_ALL: Self = Self {
+        begun: i64::MIN,
+        attempt: 0,
+        seq: 0,
+    };
 
     fn of(begun: i64, event: EventId) -> Self {
-        Self { begun, attempt: event.attempt, seq: u32::try_from(event.seq).unwrap_or(DONE).min(DONE - 1) }
+        Self {
+            begun,
+            attempt: event.attempt,
+            seq: u32::try_from(event.seq).unwrap_or(DONE).min(DONE - 1),
+        }
     }
 
     /// The end of the run that began then.
     fn done(begun: i64) -> Self {
-        Self { begun, attempt: u32::MAX, seq: DONE }
+        Self {
+            begun,
+            attempt: u32::MAX,
+            seq: DONE,
+        }
     }
 
     /// Where the run that began then goes on for who has seen this.
@@ -58,7 +72,10 @@ impl ThreadEventId {
             return ResumeFrom::Start;
         }
         // An attempt that is not known may have been the first: then what a later one published is shown from its beginning.
-        ResumeFrom::After(EventId { seq: self.seq.into(), attempt: self.attempt.max(1) })
+        ResumeFrom::After(EventId {
+            seq: self.seq.into(),
+            attempt: self.attempt.max(1),
+        })
     }
 
     /// Whether the run that began then has something to show to who has seen this.
@@ -69,7 +86,12 @@ impl ThreadEventId {
 
 impl fmt::Display for ThreadEventId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}-{}", self.begun, (u64::from(self.attempt) << 32) | u64::from(self.seq))
+        write!(
+            f,
+            "{}-{}",
+            self.begun,
+            (u64::from(self.attempt) << 32) | u64::from(self.seq)
+        )
     }
 }
 
@@ -97,14 +119,25 @@ impl FromStr for ThreadCursor {
             return Ok(Self::START);
         }
         let (begun, place) = text.split_once('-').unwrap_or((text, "0"));
-        let digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+        let digits =
+            |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
         let read = || {
             let place: u64 = place.parse().ok()?;
-            let (attempt, seq) = (u32::try_from(place >> 32).ok()?, u32::try_from(place & u64::from(u32::MAX)).ok()?);
-            Some(ThreadEventId { begun: begun.parse().ok()?, attempt, seq })
+            let (attempt, seq) = (
+                u32::try_from(place >> 32).ok()?,
+                u32::try_from(place & u64::from(u32::MAX)).ok()?,
+            );
+            Some(ThreadEventId {
+                begun: begun.parse().ok()?,
+                attempt,
+                seq,
+            })
         };
-        let id = Some(()).filter(|()| digits(begun) && digits(place)).and_then(|()| read());
-        id.map(Self::After).ok_or_else(|| MalformedCursor(text.chars().take(80).collect()))
+        let id = Some(())
+            .filter(|()| digits(begun) && digits(place))
+            .and_then(|()| read());
+        id.map(Self::After)
+            .ok_or_else(|| MalformedCursor(text.chars().take(80).collect()))
     }
 }
 
@@ -133,12 +166,24 @@ pub(super) async fn follow(
         ThreadCursor::After(id) => id,
         ThreadCursor::Tail => ThreadEventId::BEFORE_ALL,
     };
-    let mut viewer =
-        Viewer { thread, owner, after, tail: None, current: None, heartbeat, launches, registry: registry.clone(), parts: parts.clone() };
+    let mut viewer = Viewer {
+        thread,
+        owner,
+        after,
+        tail: None,
+        current: None,
+        heartbeat,
+        launches,
+        registry: registry.clone(),
+        parts: parts.clone(),
+    };
     if cursor == ThreadCursor::Tail {
         viewer.skip_what_is_over().await?;
     }
-    Ok(stream::unfold(viewer, |mut viewer| async move { viewer.next().await.map(|item| (item, viewer)) }).boxed())
+    Ok(stream::unfold(viewer, |mut viewer| async move {
+        viewer.next().await.map(|item| (item, viewer))
+    })
+    .boxed())
 }
 
 struct Viewer {
@@ -165,15 +210,25 @@ struct Current {
 
 impl Viewer {
     async fn skip_what_is_over(&mut self) -> Result<(), StoreError> {
-        let query = RunListQuery { limit: PAGE, ..RunListQuery::default() };
-        let runs = self.parts.query.list(&self.thread, &query, &self.owner).await?;
+        let query = RunListQuery {
+            limit: PAGE,
+            ..RunListQuery::default()
+        };
+        let runs = self
+            .parts
+            .query
+            .list(&self.thread, &query, &self.owner)
+            .await?;
         // The newest that is over and has nothing unfinished before it: one that was cancelled while it waited is over before its turn.
         let now = self.parts.clock.now();
         let begun = runs.iter().rev().filter(|run| run.created_at <= now);
         if let Some(over) = begun.take_while(|run| run.status.is_terminal()).last() {
             self.after = ThreadEventId::done(over.created_at.timestamp_micros());
         }
-        self.tail = runs.into_iter().find(|run| run.status.is_owned()).map(|run| run.run_id);
+        self.tail = runs
+            .into_iter()
+            .find(|run| run.status.is_owned())
+            .map(|run| run.run_id);
         Ok(())
     }
 
@@ -185,7 +240,9 @@ impl Viewer {
                     Ok(true) => continue,
                     Ok(false) => {}
                     Err(BridgeError::Closed) => return None,
-                    Err(error) => tracing::warn!(thread_id = %self.thread, %error, "the next run of a thread cannot be followed yet"),
+                    Err(error) => {
+                        tracing::warn!(thread_id = %self.thread, %error, "the next run of a thread cannot be followed yet")
+                    }
                 }
                 if !self.heartbeat.is_zero() && quiet_since.elapsed() >= self.heartbeat {
                     return Some(ThreadItem::Heartbeat);
@@ -224,14 +281,30 @@ impl Viewer {
 
     /// What is gone is gone: what is left of the run is shown from its oldest event on. `None` if it broke off without a gap.
     fn go_on_behind(&mut self, Current { run, gap, .. }: Current) -> Option<()> {
-        let oldest = gap?.earliest_available_event_id.parse::<EventId>().ok().filter(|oldest| oldest.seq > 0);
+        let oldest = gap?
+            .earliest_available_event_id
+            .parse::<EventId>()
+            .ok()
+            .filter(|oldest| oldest.seq > 0);
         let begun = run.created_at.timestamp_micros();
-        let before = oldest.map(|EventId { seq, attempt }| ThreadEventId::of(begun, EventId { seq: seq - 1, attempt }));
+        let before = oldest.map(|EventId { seq, attempt }| {
+            ThreadEventId::of(
+                begun,
+                EventId {
+                    seq: seq - 1,
+                    attempt,
+                },
+            )
+        });
         match before.filter(|before| *before != self.after) {
             Some(before) => (self.after, self.tail) = (before, None),
             // Nothing is left, or that is gone by now, too.
             None => {
-                self.after = ThreadEventId { begun, attempt: 0, seq: 0 };
+                self.after = ThreadEventId {
+                    begun,
+                    attempt: 0,
+                    seq: 0,
+                };
                 self.tail = Some(run.run_id);
             }
         }
@@ -241,7 +314,10 @@ impl Viewer {
     /// Begins to show the next run, if it has begun.
     async fn open_next(&mut self) -> Result<bool, BridgeError> {
         loop {
-            let next = self.next_run().await.map_err(|error| BridgeError::Transport(error.to_string()))?;
+            let next = self
+                .next_run()
+                .await
+                .map_err(|error| BridgeError::Transport(error.to_string()))?;
             let Some(run) = next else { return Ok(false) };
             if let Some(live) = self.registry.live(&run.run_id) {
                 live.opened.cancelled().await;
@@ -251,10 +327,18 @@ impl Viewer {
                 _ if self.tail.as_ref() == Some(&run.run_id) => ResumeFrom::Tail,
                 after => after.resume(begun),
             };
-            let found = self.parts.bridge.subscribe(&run.run_id, from, self.heartbeat).await?;
+            let found = self
+                .parts
+                .bridge
+                .subscribe(&run.run_id, from, self.heartbeat)
+                .await?;
             if found.resume != ResumeResult::Unknown {
                 let items = watched(found.items, from, &run.run_id, &self.registry, &self.parts);
-                self.current = Some(Current { run, items, gap: None });
+                self.current = Some(Current {
+                    run,
+                    items,
+                    gap: None,
+                });
                 return Ok(true);
             }
             if !run.status.is_terminal() {
@@ -270,13 +354,27 @@ impl Viewer {
         let now = self.parts.clock.now();
         let mut first: Option<RunRecord> = None;
         for page in 0..MOST_PAGES {
-            let query = RunListQuery { limit: PAGE, offset: page * PAGE, status: None };
-            let runs = self.parts.query.list(&self.thread, &query, &self.owner).await?;
+            let query = RunListQuery {
+                limit: PAGE,
+                offset: page * PAGE,
+                status: None,
+            };
+            let runs = self
+                .parts
+                .query
+                .list(&self.thread, &query, &self.owner)
+                .await?;
             let full = runs.len() == PAGE;
-            let is_new = |run: &RunRecord| self.after.is_before_end_of(run.created_at.timestamp_micros());
+            let is_new = |run: &RunRecord| {
+                self.after
+                    .is_before_end_of(run.created_at.timestamp_micros())
+            };
             let all_new = runs.iter().all(is_new);
-            let counts =
-                |run: &RunRecord| is_new(run) && run.created_at <= now && (run.status != RunStatus::Pending || run.cancel.is_none());
+            let counts = |run: &RunRecord| {
+                is_new(run)
+                    && run.created_at <= now
+                    && (run.status != RunStatus::Pending || run.cancel.is_none())
+            };
             first = runs.into_iter().rfind(counts).or(first);
             if !full || !all_new {
                 break;
@@ -288,7 +386,11 @@ impl Viewer {
 
     /// Waits until a run of the thread begins here, or it is time to look or to say something. `None` when the runtime is gone.
     async fn wait_for_a_launch(&mut self, quiet_since: Instant) -> Option<()> {
-        let beat = if self.heartbeat.is_zero() { LOOK } else { self.heartbeat };
+        let beat = if self.heartbeat.is_zero() {
+            LOOK
+        } else {
+            self.heartbeat
+        };
         let until = (quiet_since + beat).min(Instant::now() + LOOK);
         loop {
             match tokio::time::timeout_at(until, self.launches.recv()).await {

@@ -23,7 +23,8 @@ pub enum Expiry {
 
 impl Expiry {
     /// All of them by their names.
-    pub const WORDS: &'static [(&'static str, Self)] = &[("delete", Self::Delete), ("keep_latest", Self::KeepLatest)];
+    pub const WORDS: &'static [(&'static str, Self)] =
+        &[("delete", Self::Delete), ("keep_latest", Self::KeepLatest)];
 
     /// Its name.
     pub fn as_str(self) -> &'static str {

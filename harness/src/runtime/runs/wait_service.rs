@@ -48,10 +48,16 @@ impl From<RunOutcome> for WaitOutcome {
     fn from(outcome: RunOutcome) -> Self {
         let values = outcome.values.map(|values| values.json());
         match outcome.error {
-            Some((name, message)) => Self::Failed { name, message, values },
-            None if outcome.status == RunStatus::Timeout => {
-                Self::Failed { name: "TimeoutError".to_owned(), message: "the run took too long".to_owned(), values }
-            }
+            Some((name, message)) => Self::Failed {
+                name,
+                message,
+                values,
+            },
+            None if outcome.status == RunStatus::Timeout => Self::Failed {
+                name: "TimeoutError".to_owned(),
+                message: "the run took too long".to_owned(),
+                values,
+            },
             None => Self::Values(values.unwrap_or_else(|| Bytes::from_static(b"{}"))),
         }
     }
@@ -60,7 +66,11 @@ impl From<RunOutcome> for WaitOutcome {
 impl WaitOutcome {
     /// What a caller gets whose run was accepted and cannot be found out about.
     pub(super) fn unknown(error: &RunError) -> Self {
-        Self::Failed { name: "RunError".to_owned(), message: error.to_string(), values: None }
+        Self::Failed {
+            name: "RunError".to_owned(),
+            message: error.to_string(),
+            values: None,
+        }
     }
 }
 
@@ -71,7 +81,11 @@ pub(super) enum Over {
 }
 
 /// Waits until `record`'s run is over, wherever it is executed. Its own limits end every run.
-pub(super) async fn until_over(record: &RunRecord, registry: &RunRegistry, parts: &RuntimeParts) -> Result<Over, RunError> {
+pub(super) async fn until_over(
+    record: &RunRecord,
+    registry: &RunRegistry,
+    parts: &RuntimeParts,
+) -> Result<Over, RunError> {
     let look = registry.looks.at(&record.run_id, parts);
     loop {
         if let Some(live) = registry.live(&record.run_id)
@@ -96,14 +110,22 @@ pub(super) async fn until_over(record: &RunRecord, registry: &RunRegistry, parts
 }
 
 /// Waits for the end of `record`'s run and tells what came of it.
-pub(super) async fn wait(record: &RunRecord, registry: &RunRegistry, parts: &RuntimeParts) -> Result<WaitOutcome, RunError> {
+pub(super) async fn wait(
+    record: &RunRecord,
+    registry: &RunRegistry,
+    parts: &RuntimeParts,
+) -> Result<WaitOutcome, RunError> {
     let record = match until_over(record, registry, parts).await? {
         Over::Here(outcome) => return Ok(outcome.into()),
         Over::Stored(record) => record,
     };
     let values = match last_values(&record, parts).await? {
         // What it wrote was pruned: its thread stands where it or a later run left it.
-        None if record.status == RunStatus::Success => parts.checkpointer.get(&record.thread_id, None).await?.map(|head| shown(&head)),
+        None if record.status == RunStatus::Success => parts
+            .checkpointer
+            .get(&record.thread_id, None)
+            .await?
+            .map(|head| shown(&head)),
         values => values,
     };
     let values = match values {
@@ -121,12 +143,17 @@ pub(super) async fn wait(record: &RunRecord, registry: &RunRegistry, parts: &Run
         }
         RunStatus::Error | RunStatus::Timeout => WaitOutcome::Failed {
             name: record.error_name().to_owned(),
-            message: record.error.clone().unwrap_or_else(|| "the run failed".to_owned()),
+            message: record
+                .error
+                .clone()
+                .unwrap_or_else(|| "the run failed".to_owned()),
             values,
         },
         RunStatus::Success if values.is_none() => WaitOutcome::Failed {
             name: LOST_ERROR.to_owned(),
-            message: "the run ended well in another process, and its last state is gone with its thread".to_owned(),
+            message:
+                "the run ended well in another process, and its last state is gone with its thread"
+                    .to_owned(),
             values: None,
         },
         _ => WaitOutcome::Values(values.unwrap_or_else(|| Bytes::from_static(b"{}"))),
@@ -136,11 +163,16 @@ pub(super) async fn wait(record: &RunRecord, registry: &RunRegistry, parts: &Run
 /// The last state that the run's viewers were shown, as far as its events are left.
 async fn last_shown(look: &RunLook, parts: &RuntimeParts) -> Option<Bytes> {
     let read = async {
-        let mut subscription = subscribe_to(look, ResumeFrom::Start, Duration::ZERO, &*parts.bridge).await.ok()?;
+        let mut subscription =
+            subscribe_to(look, ResumeFrom::Start, Duration::ZERO, &*parts.bridge)
+                .await
+                .ok()?;
         let mut last = None;
         while let Some(item) = subscription.items.next().await {
             match item {
-                StreamItem::Event(event) if event.event == "values" => last = Some(event.data.into_bytes()),
+                StreamItem::Event(event) if event.event == "values" => {
+                    last = Some(event.data.into_bytes())
+                }
                 StreamItem::Event(_) | StreamItem::Heartbeat => {}
                 StreamItem::End(_) => return last,
                 // What is behind a hole may be newer.
@@ -154,17 +186,34 @@ async fn last_shown(look: &RunLook, parts: &RuntimeParts) -> Option<Bytes> {
 
 /// The state at the last checkpoint that the run wrote.
 async fn last_values(record: &RunRecord, parts: &RuntimeParts) -> Result<Option<Bytes>, RunError> {
-    let query = HistoryQuery { limit: 1_000, ..HistoryQuery::default() };
-    let metas = parts.checkpointer.list_meta(&record.thread_id, &query).await?;
-    let Some(meta) = metas.iter().find(|meta| meta.run_id.as_ref() == Some(&record.run_id)) else {
+    let query = HistoryQuery {
+        limit: 1_000,
+        ..HistoryQuery::default()
+    };
+    let metas = parts
+        .checkpointer
+        .list_meta(&record.thread_id, &query)
+        .await?;
+    let Some(meta) = metas
+        .iter()
+        .find(|meta| meta.run_id.as_ref() == Some(&record.run_id))
+    else {
         return Ok(None);
     };
-    let snapshot = parts.checkpointer.get(&record.thread_id, Some(&meta.checkpoint_id)).await?;
+    let snapshot = parts
+        .checkpointer
+        .get(&record.thread_id, Some(&meta.checkpoint_id))
+        .await?;
     Ok(snapshot.map(|snapshot| shown(&snapshot)))
 }
 
 /// A state as a waiting caller gets it.
 fn shown(snapshot: &Snapshot) -> Bytes {
-    let questions: Vec<_> = snapshot.meta.next.iter().flat_map(|task| task.interrupts.clone()).collect();
+    let questions: Vec<_> = snapshot
+        .meta
+        .next
+        .iter()
+        .flat_map(|task| task.interrupts.clone())
+        .collect();
     values_json(&snapshot.state, &questions)
 }

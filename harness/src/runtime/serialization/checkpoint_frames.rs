@@ -66,8 +66,13 @@ impl CheckpointFrame {
 
     pub(super) fn debug(self, view: &CheckpointView<'_>) -> Self {
         let meta = view.meta;
-        let named = |id: &CheckpointId| Value::Object(view.place.reference(&meta.thread_id, Some(id)));
-        Self { checkpoint: Some(named(&meta.checkpoint_id)), parent_checkpoint: Some(meta.parent_id.as_ref().map(named)), ..self }
+        let named =
+            |id: &CheckpointId| Value::Object(view.place.reference(&meta.thread_id, Some(id)));
+        Self {
+            checkpoint: Some(named(&meta.checkpoint_id)),
+            parent_checkpoint: Some(meta.parent_id.as_ref().map(named)),
+            ..self
+        }
     }
 }
 
@@ -78,9 +83,17 @@ fn config(meta: &CheckpointMeta, id: &CheckpointId, place: &CheckpointPlace) -> 
     }
     configurable.insert("thread_id".to_owned(), json!(meta.thread_id));
     for key in ["graph_id", "assistant_id"] {
-        configurable.extend(meta.metadata.get(key).map(|value| (key.to_owned(), value.clone())));
+        configurable.extend(
+            meta.metadata
+                .get(key)
+                .map(|value| (key.to_owned(), value.clone())),
+        );
     }
-    configurable.extend(place.map(Some(id)).map(|map| ("checkpoint_map".to_owned(), map)));
+    configurable.extend(
+        place
+            .map(Some(id))
+            .map(|map| ("checkpoint_map".to_owned(), map)),
+    );
     configurable.insert("checkpoint_id".to_owned(), json!(id));
     json!({ "configurable": configurable })
 }
@@ -99,7 +112,13 @@ impl<'a> TaskStartFrame<'a> {
     pub(super) fn of(task: &'a Task, input: &TaskInput, run: &RunFacts) -> Self {
         let mut metadata = run.metadata.clone();
         metadata.insert("run_id".to_owned(), json!(run.run_id));
-        Self { id: &task.id, name: &task.node, input: input_raw(input), triggers: task.triggers(), metadata }
+        Self {
+            id: &task.id,
+            name: &task.node,
+            input: input_raw(input),
+            triggers: task.triggers(),
+            metadata,
+        }
     }
 }
 
@@ -107,7 +126,8 @@ impl<'a> TaskStartFrame<'a> {
 pub(super) fn input_raw(input: &TaskInput) -> Box<RawValue> {
     match input {
         TaskInput::State(state) => values_raw(state),
-        TaskInput::Call(call) => serde_json::value::to_raw_value(&[&**call]).unwrap_or_else(|_| RawValue::NULL.to_owned()),
+        TaskInput::Call(call) => serde_json::value::to_raw_value(&[&**call])
+            .unwrap_or_else(|_| RawValue::NULL.to_owned()),
     }
 }
 
@@ -124,7 +144,13 @@ pub(super) struct TaskEndFrame<'a> {
 impl<'a> TaskEndFrame<'a> {
     pub(super) fn of(task: &'a Task, end: &'a TaskEnd) -> Self {
         let result = end.update.clone().unwrap_or_default();
-        Self { id: &task.id, name: &task.node, error: &end.error, result, interrupts: interrupts(&end.interrupts) }
+        Self {
+            id: &task.id,
+            name: &task.node,
+            error: &end.error,
+            result,
+            interrupts: interrupts(&end.interrupts),
+        }
     }
 }
 
@@ -138,6 +164,19 @@ struct Envelope<'a, P> {
     payload: P,
 }
 
-pub(super) fn debug_frame(step: i64, at: DateTime<Utc>, kind: &str, payload: &impl Serialize) -> Frame {
-    Frame::new("debug", &Envelope { step, timestamp: iso(at), kind, payload })
+pub(super) fn debug_frame(
+    step: i64,
+    at: DateTime<Utc>,
+    kind: &str,
+    payload: &impl Serialize,
+) -> Frame {
+    Frame::new(
+        "debug",
+        &Envelope {
+            step,
+            timestamp: iso(at),
+            kind,
+            payload,
+        },
+    )
 }

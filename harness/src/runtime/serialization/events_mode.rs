@@ -72,21 +72,43 @@ struct Event<'a> {
 impl EventsMode {
     pub(super) fn new(run: Arc<RunFacts>) -> Self {
         let (id, name) = (run.run_id.to_string(), run.assistant.clone());
-        Self::of(run, Scope { id, name, parents: Vec::new(), namespace: String::new() })
+        Self::of(
+            run,
+            Scope {
+                id,
+                name,
+                parents: Vec::new(),
+                namespace: String::new(),
+            },
+        )
     }
 
     fn of(run: Arc<RunFacts>, scope: Scope) -> Self {
-        Self { run, scope, tasks: HashMap::new(), calls: HashMap::new(), asking: None, model: None }
+        Self {
+            run,
+            scope,
+            tasks: HashMap::new(),
+            calls: HashMap::new(),
+            asking: None,
+            model: None,
+        }
     }
 
     /// For the agent inside of the call under way that has this namespace.
     pub(super) fn inside(&self, namespace: &str) -> Option<Self> {
-        let (task, call) = self.calls.values().find(|(task, _)| task.namespace() == namespace)?;
+        let (task, call) = self
+            .calls
+            .values()
+            .find(|(task, _)| task.namespace() == namespace)?;
         let tool = derived(&task.id, &call.id);
         let scope = Scope {
             id: derived(&tool, "agent"),
             name: call.name.clone(),
-            parents: self.below(&[&task.id, &tool]).into_iter().map(str::to_owned).collect(),
+            parents: self
+                .below(&[&task.id, &tool])
+                .into_iter()
+                .map(str::to_owned)
+                .collect(),
             namespace: within(&self.scope.namespace, namespace),
         };
         Some(Self::of(self.run.clone(), scope))
@@ -94,7 +116,13 @@ impl EventsMode {
 
     /// What an event has above it: all that the scope has, the scope, and these.
     fn below<'a>(&'a self, more: &[&'a str]) -> Vec<&'a str> {
-        self.scope.parents.iter().chain([&self.scope.id]).map(String::as_str).chain(more.iter().copied()).collect()
+        self.scope
+            .parents
+            .iter()
+            .chain([&self.scope.id])
+            .map(String::as_str)
+            .chain(more.iter().copied())
+            .collect()
     }
 
     pub(super) fn begin(&self, input: &impl Serialize, frames: &mut Vec<Frame>) {
@@ -112,18 +140,35 @@ impl EventsMode {
             // What the framework asks aside is no part of the conversation.
             AgentEvent::ModelRequest { caller, .. } if is_aside(caller) => {}
             AgentEvent::ModelCall(call) if call.is_aside() => {}
-            AgentEvent::ModelRequest { model, message_id, .. } => {
+            AgentEvent::ModelRequest {
+                model, message_id, ..
+            } => {
                 self.model = Some((model.clone(), message_id.clone()));
                 self.of_model("on_chat_model_start", vec![self.model_input()], frames);
             }
-            AgentEvent::Token(chunk, _) => self.of_model("on_chat_model_stream", vec![("chunk", raw(&**chunk))], frames),
+            AgentEvent::Token(chunk, _) => self.of_model(
+                "on_chat_model_stream",
+                vec![("chunk", raw(&**chunk))],
+                frames,
+            ),
             AgentEvent::ModelCall(call) => {
-                self.of_model("on_chat_model_end", vec![("output", raw(&call.message)), self.model_input()], frames);
+                self.of_model(
+                    "on_chat_model_end",
+                    vec![("output", raw(&call.message)), self.model_input()],
+                    frames,
+                );
                 self.model = None;
             }
-            AgentEvent::ToolStart { call_id, .. } => self.of_tool("on_tool_start", call_id, None, frames),
+            AgentEvent::ToolStart { call_id, .. } => {
+                self.of_tool("on_tool_start", call_id, None, frames)
+            }
             AgentEvent::ToolEnd(call) => {
-                self.of_tool("on_tool_end", &call.call_id, Some(("output", raw(&call.message))), frames);
+                self.of_tool(
+                    "on_tool_end",
+                    &call.call_id,
+                    Some(("output", raw(&call.message))),
+                    frames,
+                );
                 self.calls.remove(&call.call_id);
             }
             _ => {}
@@ -134,57 +179,147 @@ impl EventsMode {
         match input {
             TaskInput::State(state) => self.asking = Some((task.clone(), state.clone())),
             TaskInput::Call(call) => {
-                self.calls.insert(call.id.clone(), (task.clone(), call.clone()));
+                self.calls
+                    .insert(call.id.clone(), (task.clone(), call.clone()));
             }
         }
-        self.of_task("on_chain_start", task, vec![("input", input_raw(input))], frames);
+        self.of_task(
+            "on_chain_start",
+            task,
+            vec![("input", input_raw(input))],
+            frames,
+        );
         self.tasks.insert(task.id.clone(), input.clone());
     }
 
     fn task_end(&mut self, task: &Arc<Task>, end: &TaskEnd, frames: &mut Vec<Frame>) {
         let input = self.tasks.remove(&task.id);
         let Some(update) = &end.update else { return };
-        self.of_task("on_chain_stream", task, vec![("chunk", raw(update))], frames);
-        let data = [("output", raw(update))].into_iter().chain(input.map(|input| ("input", input_raw(&input))));
+        self.of_task(
+            "on_chain_stream",
+            task,
+            vec![("chunk", raw(update))],
+            frames,
+        );
+        let data = [("output", raw(update))]
+            .into_iter()
+            .chain(input.map(|input| ("input", input_raw(&input))));
         self.of_task("on_chain_end", task, data.collect(), frames);
     }
 
-    fn of_run(&self, event: &'static str, data: (&'static str, Box<RawValue>), frames: &mut Vec<Frame>) {
-        let Scope { id, name, parents, .. } = &self.scope;
+    fn of_run(
+        &self,
+        event: &'static str,
+        data: (&'static str, Box<RawValue>),
+        frames: &mut Vec<Frame>,
+    ) {
+        let Scope {
+            id, name, parents, ..
+        } = &self.scope;
         let parents = parents.iter().map(String::as_str).collect();
-        self.push(&Event { event, data: vec![data], name, tags: Vec::new(), run_id: id, task: None, parents }, frames);
-    }
-
-    fn of_task(&self, event: &'static str, task: &Task, data: Vec<(&'static str, Box<RawValue>)>, frames: &mut Vec<Frame>) {
-        let tags = vec![format!("graph:step:{}", task.step)];
-        let parents = self.below(&[]);
-        self.push(&Event { event, data, name: &task.node, tags, run_id: &task.id, task: Some(task), parents }, frames);
-    }
-
-    fn of_model(&self, event: &'static str, data: Vec<(&'static str, Box<RawValue>)>, frames: &mut Vec<Frame>) {
-        let (Some((task, _)), Some((model, answer))) = (&self.asking, &self.model) else { return };
-        let run_id = derived(&task.id, answer);
-        let parents = self.below(&[&task.id]);
         self.push(
-            &Event { event, data, name: model, tags: vec!["seq:step:1".to_owned()], run_id: &run_id, task: Some(task), parents },
+            &Event {
+                event,
+                data: vec![data],
+                name,
+                tags: Vec::new(),
+                run_id: id,
+                task: None,
+                parents,
+            },
             frames,
         );
     }
 
-    fn of_tool(&self, event: &'static str, call_id: &str, output: Option<(&'static str, Box<RawValue>)>, frames: &mut Vec<Frame>) {
-        let Some((task, call)) = self.calls.get(call_id) else { return };
-        let run_id = derived(&task.id, call_id);
-        let data = output.into_iter().chain([("input", raw(&call.args))]).collect();
+    fn of_task(
+        &self,
+        event: &'static str,
+        task: &Task,
+        data: Vec<(&'static str, Box<RawValue>)>,
+        frames: &mut Vec<Frame>,
+    ) {
+        let tags = vec![format!("graph:step:{}", task.step)];
+        let parents = self.below(&[]);
+        self.push(
+            &Event {
+                event,
+                data,
+                name: &task.node,
+                tags,
+                run_id: &task.id,
+                task: Some(task),
+                parents,
+            },
+            frames,
+        );
+    }
+
+    fn of_model(
+        &self,
+        event: &'static str,
+        data: Vec<(&'static str, Box<RawValue>)>,
+        frames: &mut Vec<Frame>,
+    ) {
+        let (Some((task, _)), Some((model, answer))) = (&self.asking, &self.model) else {
+            return;
+        };
+        let run_id = derived(&task.id, answer);
         let parents = self.below(&[&task.id]);
-        let event =
-            Event { event, data, name: &call.name, tags: vec!["seq:step:1".to_owned()], run_id: &run_id, task: Some(task), parents };
+        self.push(
+            &Event {
+                event,
+                data,
+                name: model,
+                tags: vec!["seq:step:1".to_owned()],
+                run_id: &run_id,
+                task: Some(task),
+                parents,
+            },
+            frames,
+        );
+    }
+
+    fn of_tool(
+        &self,
+        event: &'static str,
+        call_id: &str,
+        output: Option<(&'static str, Box<RawValue>)>,
+        frames: &mut Vec<Frame>,
+    ) {
+        let Some((task, call)) = self.calls.get(call_id) else {
+            return;
+        };
+        let run_id = derived(&task.id, call_id);
+        let data = output
+            .into_iter()
+            .chain([("input", raw(&call.args))])
+            .collect();
+        let parents = self.below(&[&task.id]);
+        let event = Event {
+            event,
+            data,
+            name: &call.name,
+            tags: vec!["seq:step:1".to_owned()],
+            run_id: &run_id,
+            task: Some(task),
+            parents,
+        };
         self.push(&event, frames);
     }
 
     /// What the model is asked: the messages of the state, in the list of a list that callbacks get.
     fn model_input(&self) -> (&'static str, Box<RawValue>) {
-        let messages = self.asking.as_ref().map(|(_, state)| state.messages()).unwrap_or_default();
-        ("input", raw(&Messages { messages: [messages] }))
+        let messages = self
+            .asking
+            .as_ref()
+            .map(|(_, state)| state.messages())
+            .unwrap_or_default();
+        (
+            "input",
+            raw(&Messages {
+                messages: [messages],
+            }),
+        )
     }
 
     fn push(&self, event: &Event<'_>, frames: &mut Vec<Frame>) {
@@ -192,7 +327,11 @@ impl EventsMode {
             "events",
             &Wire {
                 event: event.event,
-                data: event.data.iter().map(|(key, value)| (*key, &**value)).collect(),
+                data: event
+                    .data
+                    .iter()
+                    .map(|(key, value)| (*key, &**value))
+                    .collect(),
                 name: event.name,
                 tags: &event.tags,
                 run_id: event.run_id,
@@ -212,7 +351,10 @@ impl EventsMode {
             add("langgraph_node", json!(task.node));
             add("langgraph_triggers", json!(task.triggers()));
             add("langgraph_path", json!(task.path()));
-            add("langgraph_checkpoint_ns", json!(within(&self.scope.namespace, &task.namespace())));
+            add(
+                "langgraph_checkpoint_ns",
+                json!(within(&self.scope.namespace, &task.namespace())),
+            );
         }
         metadata
     }
@@ -237,7 +379,11 @@ struct Messages<'a> {
 
 /// The id of what happens inside a task: the same at its start and at its end.
 fn derived(task: &str, inside: &str) -> String {
-    Uuid::new_v5(&Uuid::parse_str(task).unwrap_or_default(), inside.as_bytes()).to_string()
+    Uuid::new_v5(
+        &Uuid::parse_str(task).unwrap_or_default(),
+        inside.as_bytes(),
+    )
+    .to_string()
 }
 
 fn raw(value: &impl Serialize) -> Box<RawValue> {

@@ -19,7 +19,10 @@ pub struct Frame {
 impl Frame {
     /// A frame of `value`.
     pub fn new(event: impl Into<EventName>, value: &impl Serialize) -> Self {
-        Self { event: event.into(), data: to_bytes(value).into() }
+        Self {
+            event: event.into(),
+            data: to_bytes(value).into(),
+        }
     }
 }
 
@@ -36,7 +39,12 @@ pub fn to_bytes(value: &impl Serialize) -> Bytes {
 }
 
 /// The first frame of every attempt. A later one says which checkpoint it goes on from, if there is one.
-pub fn metadata_frame(run_id: &RunId, thread_id: &ThreadId, attempt: u32, from: Option<&CheckpointId>) -> Frame {
+pub fn metadata_frame(
+    run_id: &RunId,
+    thread_id: &ThreadId,
+    attempt: u32,
+    from: Option<&CheckpointId>,
+) -> Frame {
     let mut data = json!({ "run_id": run_id, "thread_id": thread_id, "attempt": attempt });
     if let Some(from) = from {
         data["checkpoint_id"] = json!(from);
@@ -46,5 +54,8 @@ pub fn metadata_frame(run_id: &RunId, thread_id: &ThreadId, attempt: u32, from: 
 
 /// The frame of a failed run. The web UI reads `name`, the platform's clients `error`, both `message`.
 pub fn error_frame(name: &str, message: &str) -> Frame {
-    Frame::new("error", &json!({ "error": name, "name": name, "message": message }))
+    Frame::new(
+        "error",
+        &json!({ "error": name, "name": name, "message": message }),
+    )
 }

@@ -16,8 +16,17 @@ pub(super) struct Accumulating {
 
 impl Accumulating {
     /// A streamed message is never told as complete: its last fragment is its end.
-    pub(super) fn token(&mut self, chunk: &MessageChunk, meta: impl FnOnce() -> Value, frames: &mut Vec<Frame>) {
-        if self.current.as_ref().is_none_or(|current| current.id() != chunk.id) {
+    pub(super) fn token(
+        &mut self,
+        chunk: &MessageChunk,
+        meta: impl FnOnce() -> Value,
+        frames: &mut Vec<Frame>,
+    ) {
+        if self
+            .current
+            .as_ref()
+            .is_none_or(|current| current.id() != chunk.id)
+        {
             self.current = Some(MessageAccumulator::new(chunk.id.clone()));
         }
         self.announce(&chunk.id, meta, frames);
@@ -27,14 +36,22 @@ impl Accumulating {
         }
     }
 
-    pub(super) fn whole(&mut self, message: &Message, meta: impl FnOnce() -> Value, frames: &mut Vec<Frame>) {
+    pub(super) fn whole(
+        &mut self,
+        message: &Message,
+        meta: impl FnOnce() -> Value,
+        frames: &mut Vec<Frame>,
+    ) {
         self.announce(message.id.as_deref().unwrap_or_default(), meta, frames);
         frames.push(Frame::new("messages/complete", &[message]));
     }
 
     fn announce(&mut self, id: &str, meta: impl FnOnce() -> Value, frames: &mut Vec<Frame>) {
         if self.announced.insert(id.to_owned()) {
-            frames.push(Frame::new("messages/metadata", &json!({ id: { "metadata": meta() } })));
+            frames.push(Frame::new(
+                "messages/metadata",
+                &json!({ id: { "metadata": meta() } }),
+            ));
         }
     }
 }

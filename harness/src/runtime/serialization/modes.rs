@@ -9,7 +9,9 @@ use bytes::Bytes;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::checkpoint_frames::{CheckpointFrame, CheckpointView, TaskEndFrame, TaskStartFrame, debug_frame};
+use super::checkpoint_frames::{
+    CheckpointFrame, CheckpointView, TaskEndFrame, TaskStartFrame, debug_frame,
+};
 use super::events_mode::{EventsMode, RunFacts};
 use super::frames::{Frame, to_bytes};
 use super::messages_mode::Accumulating;
@@ -67,15 +69,32 @@ impl ModeEncoder {
     pub fn new(wanted: Wanted, clock: Arc<dyn Clock>, run: impl FnOnce() -> RunFacts) -> Self {
         let any = |modes: &[StreamMode]| modes.iter().any(|mode| wanted.modes.has(*mode));
         let tells_of_run = any(&[StreamMode::Events, StreamMode::Tasks, StreamMode::Debug])
-            || (wanted.describe_messages && any(&[StreamMode::Messages, StreamMode::MessagesTuple]));
+            || (wanted.describe_messages
+                && any(&[StreamMode::Messages, StreamMode::MessagesTuple]));
         let run = tells_of_run.then(|| Arc::new(run()));
-        let events = run.clone().filter(|_| wanted.modes.has(StreamMode::Events)).map(EventsMode::new);
-        Self { events, ..Self::of(wanted, clock, run) }
+        let events = run
+            .clone()
+            .filter(|_| wanted.modes.has(StreamMode::Events))
+            .map(EventsMode::new);
+        Self {
+            events,
+            ..Self::of(wanted, clock, run)
+        }
     }
 
     fn of(wanted: Wanted, clock: Arc<dyn Clock>, run: Option<Arc<RunFacts>>) -> Self {
         let (accumulating, nested) = (Accumulating::default(), HashMap::new());
-        Self { wanted, clock, accumulating, events: None, run, meta: None, scratch: Vec::new(), updates_told: false, nested }
+        Self {
+            wanted,
+            clock,
+            accumulating,
+            events: None,
+            run,
+            meta: None,
+            scratch: Vec::new(),
+            updates_told: false,
+            nested,
+        }
     }
 
     /// The frames of one event, in order.
@@ -87,12 +106,20 @@ impl ModeEncoder {
             AgentEvent::Token(chunk, meta) => self.token(chunk, meta, frames),
             AgentEvent::Message(message, meta) => self.message(message, meta, frames),
             AgentEvent::Step(step) => self.step(step, frames),
-            AgentEvent::Custom(payload) if self.has(StreamMode::Custom) => frames.push(Frame::new("custom", payload)),
-            AgentEvent::LiveOutput(piece) if self.has(StreamMode::Custom) => frames.push(Frame::new("custom", piece)),
-            AgentEvent::Subagent(news) if self.has(StreamMode::Custom) => frames.push(Frame::new("custom", news)),
+            AgentEvent::Custom(payload) if self.has(StreamMode::Custom) => {
+                frames.push(Frame::new("custom", payload))
+            }
+            AgentEvent::LiveOutput(piece) if self.has(StreamMode::Custom) => {
+                frames.push(Frame::new("custom", piece))
+            }
+            AgentEvent::Subagent(news) if self.has(StreamMode::Custom) => {
+                frames.push(Frame::new("custom", news))
+            }
             AgentEvent::TaskStart(task, input) => self.task_start(task, input, frames),
             AgentEvent::TaskEnd(task, end) => self.task_end(task, end, frames),
-            AgentEvent::Nested(namespace, event) if self.wanted.subgraphs => self.nested(namespace, event, frames),
+            AgentEvent::Nested(namespace, event) if self.wanted.subgraphs => {
+                self.nested(namespace, event, frames)
+            }
             _ => {}
         }
     }
@@ -114,19 +141,28 @@ impl ModeEncoder {
     /// The `values` frame of a state.
     pub fn values(&self, state: &ThreadState, questions: &[Value], frames: &mut Vec<Frame>) {
         if self.has(StreamMode::Values) {
-            frames.push(Frame { event: "values".into(), data: values_json(state, questions).into() });
+            frames.push(Frame {
+                event: "values".into(),
+                data: values_json(state, questions).into(),
+            });
         }
     }
 
     /// The whole state, whichever modes were asked for: viewers replace by it what they saw of an attempt that was lost.
     pub fn snapshot(&self, state: &ThreadState, frames: &mut Vec<Frame>) {
-        frames.push(Frame { event: "values".into(), data: values_json(state, &[]).into() });
+        frames.push(Frame {
+            event: "values".into(),
+            data: values_json(state, &[]).into(),
+        });
     }
 
     /// The frame of an interrupt for `updates` viewers: the questions, or none for a breakpoint.
     pub fn interrupt(&self, questions: &[Value], frames: &mut Vec<Frame>) {
         if self.has(StreamMode::Updates) {
-            frames.push(Frame::new("updates", &json!({ "__interrupt__": interrupts(questions) })));
+            frames.push(Frame::new(
+                "updates",
+                &json!({ "__interrupt__": interrupts(questions) }),
+            ));
         }
     }
 
@@ -142,10 +178,17 @@ impl ModeEncoder {
             frames.push(Frame::new("checkpoints", &payload));
         }
         if self.has(StreamMode::Debug) {
-            frames.push(debug_frame(view.meta.step, view.meta.created_at, "checkpoint", &payload.debug(view)));
+            frames.push(debug_frame(
+                view.meta.step,
+                view.meta.created_at,
+                "checkpoint",
+                &payload.debug(view),
+            ));
         }
         if !namespace.is_empty() {
-            frames[from..].iter_mut().for_each(|frame| frame.event = Cow::Owned(format!("{}|{namespace}", frame.event)));
+            frames[from..]
+                .iter_mut()
+                .for_each(|frame| frame.event = Cow::Owned(format!("{}|{namespace}", frame.event)));
         }
     }
 
@@ -169,7 +212,11 @@ impl ModeEncoder {
     }
 
     fn task_start(&self, task: &Task, input: &TaskInput, frames: &mut Vec<Frame>) {
-        if let Some(run) = self.run.as_ref().filter(|_| self.has(StreamMode::Tasks) || self.has(StreamMode::Debug)) {
+        if let Some(run) = self
+            .run
+            .as_ref()
+            .filter(|_| self.has(StreamMode::Tasks) || self.has(StreamMode::Debug))
+        {
             self.task("task", task, &TaskStartFrame::of(task, input, run), frames);
         }
     }
@@ -197,10 +244,17 @@ impl ModeEncoder {
     fn token(&mut self, chunk: &MessageChunk, meta: &Arc<MessageMeta>, frames: &mut Vec<Frame>) {
         if self.has(StreamMode::MessagesTuple) {
             let data = self.pair(chunk, meta);
-            frames.push(Frame { event: "messages".into(), data });
+            frames.push(Frame {
+                event: "messages".into(),
+                data,
+            });
         } else if self.has(StreamMode::Messages) {
-            let run = self.run.as_deref().filter(|_| self.wanted.describe_messages);
-            self.accumulating.token(chunk, || described(meta, run), frames);
+            let run = self
+                .run
+                .as_deref()
+                .filter(|_| self.wanted.describe_messages);
+            self.accumulating
+                .token(chunk, || described(meta, run), frames);
         }
     }
 
@@ -210,10 +264,17 @@ impl ModeEncoder {
         }
         if self.has(StreamMode::MessagesTuple) {
             let data = self.pair(message, meta);
-            frames.push(Frame { event: "messages".into(), data });
+            frames.push(Frame {
+                event: "messages".into(),
+                data,
+            });
         } else if self.has(StreamMode::Messages) {
-            let run = self.run.as_deref().filter(|_| self.wanted.describe_messages);
-            self.accumulating.whole(message, || described(meta, run), frames);
+            let run = self
+                .run
+                .as_deref()
+                .filter(|_| self.wanted.describe_messages);
+            self.accumulating
+                .whole(message, || described(meta, run), frames);
         }
     }
 
@@ -222,7 +283,10 @@ impl ModeEncoder {
         let tail = match &self.meta {
             Some((held, tail)) if Arc::ptr_eq(held, meta) => tail.clone(),
             _ => {
-                let run = self.run.as_deref().filter(|_| self.wanted.describe_messages);
+                let run = self
+                    .run
+                    .as_deref()
+                    .filter(|_| self.wanted.describe_messages);
                 let tail = Bytes::from([b",", &*to_bytes(&described(meta, run)), b"]"].concat());
                 self.meta = Some((meta.clone(), tail.clone()));
                 tail
@@ -244,10 +308,22 @@ impl ModeEncoder {
         let nested = match self.nested.entry(namespace.clone()) {
             Entry::Occupied(held) => held.into_mut(),
             Entry::Vacant(free) => {
-                let wanted = Wanted { echo_input: false, ..self.wanted };
-                let events = self.events.as_ref().and_then(|events| events.inside(namespace));
-                let encoder = Self { events, ..Self::of(wanted, self.clock.clone(), self.run.clone()) };
-                free.insert(NestedEncoder { encoder: Box::new(encoder), reached: None })
+                let wanted = Wanted {
+                    echo_input: false,
+                    ..self.wanted
+                };
+                let events = self
+                    .events
+                    .as_ref()
+                    .and_then(|events| events.inside(namespace));
+                let encoder = Self {
+                    events,
+                    ..Self::of(wanted, self.clock.clone(), self.run.clone())
+                };
+                free.insert(NestedEncoder {
+                    encoder: Box::new(encoder),
+                    reached: None,
+                })
             }
         };
         if let AgentEvent::Step(step) = event
@@ -264,7 +340,9 @@ impl ModeEncoder {
         for frame in &mut frames[from..] {
             // Neither the accumulated form nor callbacks have namespaces.
             if !frame.event.starts_with("messages/") && frame.event != "events" {
-                let (mode, deeper) = frame.event.split_at(frame.event.find('|').unwrap_or(frame.event.len()));
+                let (mode, deeper) = frame
+                    .event
+                    .split_at(frame.event.find('|').unwrap_or(frame.event.len()));
                 frame.event = Cow::Owned(format!("{mode}|{namespace}{deeper}"));
             }
         }
@@ -274,7 +352,9 @@ impl ModeEncoder {
 /// What is told of a message, on top of what is told of its run.
 fn described(meta: &MessageMeta, run: Option<&RunFacts>) -> Value {
     let own = json!(meta);
-    let (Some(run), Value::Object(own)) = (run, &own) else { return own };
+    let (Some(run), Value::Object(own)) = (run, &own) else {
+        return own;
+    };
     let mut told = run.metadata.clone();
     told.insert("run_attempt".to_owned(), run.attempt.into());
     told.insert("langgraph_host".to_owned(), "self-hosted".into());
@@ -318,7 +398,8 @@ mod tests {
     use crate::runtime::agent::{LiveOutput, OutputStream};
 
     #[test]
-    fn what_a_call_prints_is_for_viewers_of_custom_alone_and_inside_of_calls_for_those_of_subgraphs() {
+    fn what_a_call_prints_is_for_viewers_of_custom_alone_and_inside_of_calls_for_those_of_subgraphs()
+     {
         let piece = LiveOutput::ToolOutput {
             tool_call_id: "c1".to_owned(),
             tool: "bash".to_owned(),
@@ -327,18 +408,36 @@ mod tests {
         };
         let event = AgentEvent::LiveOutput(Box::new(piece));
         let nested = AgentEvent::Nested("tools:1".into(), Box::new(event.clone()));
-        let others = [StreamMode::Values, StreamMode::Updates, StreamMode::MessagesTuple, StreamMode::Checkpoints];
+        let others = [
+            StreamMode::Values,
+            StreamMode::Updates,
+            StreamMode::MessagesTuple,
+            StreamMode::Checkpoints,
+        ];
         for (modes, subgraphs, names) in [
             (vec![StreamMode::Custom], false, vec!["custom"]),
-            (vec![StreamMode::Custom], true, vec!["custom", "custom|tools:1"]),
+            (
+                vec![StreamMode::Custom],
+                true,
+                vec!["custom", "custom|tools:1"],
+            ),
             (others.to_vec(), true, vec![]),
         ] {
-            let wanted = Wanted { modes: modes.into_iter().collect(), subgraphs, ..Wanted::default() };
-            let mut encoder = ModeEncoder::new(wanted, Arc::new(SystemClock), || unreachable!("nobody asks about the run"));
+            let wanted = Wanted {
+                modes: modes.into_iter().collect(),
+                subgraphs,
+                ..Wanted::default()
+            };
+            let mut encoder = ModeEncoder::new(wanted, Arc::new(SystemClock), || {
+                unreachable!("nobody asks about the run")
+            });
             let mut frames = Vec::new();
             encoder.encode(&event, &mut frames);
             encoder.encode(&nested, &mut frames);
-            assert_eq!(frames.iter().map(|frame| &*frame.event).collect::<Vec<_>>(), names);
+            assert_eq!(
+                frames.iter().map(|frame| &*frame.event).collect::<Vec<_>>(),
+                names
+            );
         }
     }
 }

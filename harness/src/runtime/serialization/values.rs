@@ -13,7 +13,10 @@ const REST: usize = 512;
 /// The state, with open questions beside it under `__interrupt__`. Questions are never part of a stored state.
 pub fn values_json(state: &ThreadState, questions: &[Value]) -> Bytes {
     let messages = state.messages();
-    let size: usize = messages.iter().map(|message| message.json().get().len() + 1).sum();
+    let size: usize = messages
+        .iter()
+        .map(|message| message.json().get().len() + 1)
+        .sum();
     let mut json = BytesMut::with_capacity(size + REST);
     json.put_slice(br#"{"messages":["#);
     for (at, message) in messages.iter().enumerate() {
@@ -23,8 +26,11 @@ pub fn values_json(state: &ThreadState, questions: &[Value]) -> Bytes {
         json.put_slice(message.json().get().as_bytes());
     }
     json.put_u8(b']');
-    let channels = CHANNELS.iter().filter_map(|(name, _)| Some((*name, to_bytes(state.channel(name)?))));
-    let asked = (!questions.is_empty()).then(|| ("__interrupt__", to_bytes(&interrupts(questions))));
+    let channels = CHANNELS
+        .iter()
+        .filter_map(|(name, _)| Some((*name, to_bytes(state.channel(name)?))));
+    let asked =
+        (!questions.is_empty()).then(|| ("__interrupt__", to_bytes(&interrupts(questions))));
     for (name, value) in channels.chain(asked) {
         json.put_slice(b",\"");
         json.put_slice(name.as_bytes());
@@ -66,37 +72,65 @@ mod tests {
     fn the_json_of_a_state_is_that_of_its_parts() {
         let mut state = ThreadState::default();
         assert_eq!(&values_json(&state, &[])[..], br#"{"messages":[]}"#);
-        let update = StateUpdate::messages([Message::human("a\"b"), Message::ai("ü")]).and("title", json!("T"));
+        let update = StateUpdate::messages([Message::human("a\"b"), Message::ai("ü")])
+            .and("title", json!("T"));
         state.apply(update, &SeededIds::new(1)).unwrap();
         let read: Value = serde_json::from_slice(&values_json(&state, &[])).unwrap();
         assert_eq!(read, json!(state));
-        let asked: Value = serde_json::from_slice(&values_json(&state, &[json!({ "value": 1, "id": "q" })])).unwrap();
-        assert_eq!(asked["__interrupt__"], json!([{ "value": 1, "id": "q", "response_schema": null }]));
+        let asked: Value =
+            serde_json::from_slice(&values_json(&state, &[json!({ "value": 1, "id": "q" })]))
+                .unwrap();
+        assert_eq!(
+            asked["__interrupt__"],
+            json!([{ "value": 1, "id": "q", "response_schema": null }])
+        );
         assert_eq!(asked["title"], "T");
     }
 
     /// How many messages become JSON for the frame of a state.
     fn serialized_for(state: &ThreadState) -> usize {
         let before = SERIALIZED.get();
-        assert_eq!(values_json(state, &[]), Bytes::from(serde_json::to_vec(state).unwrap()));
+        assert_eq!(
+            values_json(state, &[]),
+            Bytes::from(serde_json::to_vec(state).unwrap())
+        );
         SERIALIZED.get() - before
     }
 
     #[test]
     fn of_a_long_state_only_what_is_new_becomes_json() {
         let ids = SeededIds::new(1);
-        let numbered = |n: usize| Message::human(format!("text {n}")).with(|body| body.id = Some(format!("m{n}")));
+        let numbered = |n: usize| {
+            Message::human(format!("text {n}")).with(|body| body.id = Some(format!("m{n}")))
+        };
         let mut state = ThreadState::default();
-        state.apply(StateUpdate::messages((0..500).map(numbered)), &ids).unwrap();
+        state
+            .apply(StateUpdate::messages((0..500).map(numbered)), &ids)
+            .unwrap();
         assert_eq!(serialized_for(&state), 500);
         assert_eq!(serialized_for(&state), 0);
         let changed = numbered(7).with(|body| body.content = "other".into());
-        state.apply(StateUpdate::messages([numbered(500), changed, Message::remove("m3")]), &ids).unwrap();
+        state
+            .apply(
+                StateUpdate::messages([numbered(500), changed, Message::remove("m3")]),
+                &ids,
+            )
+            .unwrap();
         assert_eq!(serialized_for(&state), 2);
         // What was read from a store comes with its JSON.
-        let stored: Vec<String> = state.messages().iter().map(|message| message.json().get().to_owned()).collect();
-        let read = stored.iter().map(|json| Message::from_stored(json).unwrap()).zip(1..);
-        let restored = ThreadState::restored(read.map(|(message, place)| (place, message)), Default::default());
+        let stored: Vec<String> = state
+            .messages()
+            .iter()
+            .map(|message| message.json().get().to_owned())
+            .collect();
+        let read = stored
+            .iter()
+            .map(|json| Message::from_stored(json).unwrap())
+            .zip(1..);
+        let restored = ThreadState::restored(
+            read.map(|(message, place)| (place, message)),
+            Default::default(),
+        );
         assert_eq!(serialized_for(&restored), 0);
     }
 }

@@ -7,7 +7,10 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use futures_util::stream::BoxStream;
 
-use super::{BridgeError, EventData, EventId, EventName, ResumeFrom, ResumeResult, StreamItem, StreamKey, TerminalKind};
+use super::{
+    BridgeError, EventData, EventId, EventName, ResumeFrom, ResumeResult, StreamItem, StreamKey,
+    TerminalKind,
+};
 use crate::ids::RunId;
 
 /// A subscriber's view of a run.
@@ -20,7 +23,9 @@ pub struct Subscription {
 
 impl fmt::Debug for Subscription {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Subscription").field("resume", &self.resume).finish_non_exhaustive()
+        f.debug_struct("Subscription")
+            .field("resume", &self.resume)
+            .finish_non_exhaustive()
     }
 }
 
@@ -35,7 +40,12 @@ impl fmt::Debug for Subscription {
 #[async_trait]
 pub trait StreamBridge: Send + Sync + fmt::Debug {
     /// Appends an event and returns its id. The first publish of a higher attempt fences off the lower ones.
-    async fn publish(&self, key: &StreamKey, event: EventName, data: EventData) -> Result<EventId, BridgeError>;
+    async fn publish(
+        &self,
+        key: &StreamKey,
+        event: EventName,
+        data: EventData,
+    ) -> Result<EventId, BridgeError>;
 
     /// Ends the stream normally. The same as [`StreamBridge::publish_terminal`] with [`TerminalKind::End`] and no data.
     async fn publish_end(&self, key: &StreamKey) -> Result<(), BridgeError> {
@@ -43,12 +53,22 @@ pub trait StreamBridge: Send + Sync + fmt::Debug {
     }
 
     /// Ends the stream. With data, an `error` event goes before the end. The second call is [`BridgeError::Ended`].
-    async fn publish_terminal(&self, key: &StreamKey, kind: TerminalKind, data: Option<Bytes>) -> Result<(), BridgeError>;
+    async fn publish_terminal(
+        &self,
+        key: &StreamKey,
+        kind: TerminalKind,
+        data: Option<Bytes>,
+    ) -> Result<(), BridgeError>;
 
     /// Follows a run. Never waits for the producer; an unknown run gives [`ResumeResult::Unknown`] and an empty stream. A cursor
     /// outside what is kept gives a gap; a cursor of an attempt that lost its place there resumes where the newer one began.
     /// A heartbeat of zero means none.
-    async fn subscribe(&self, run_id: &RunId, from: ResumeFrom, heartbeat: Duration) -> Result<Subscription, BridgeError>;
+    async fn subscribe(
+        &self,
+        run_id: &RunId,
+        from: ResumeFrom,
+        heartbeat: Duration,
+    ) -> Result<Subscription, BridgeError>;
 
     /// Forgets the run's events after `delay`, but not before its end. Viewers under way keep what they have. Idempotent.
     async fn cleanup(&self, run_id: &RunId, delay: Duration);

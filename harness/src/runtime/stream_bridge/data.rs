@@ -51,19 +51,32 @@ impl EventData {
 
 impl From<Bytes> for EventData {
     fn from(head: Bytes) -> Self {
-        Self { head, tail: Bytes::new() }
+        Self {
+            head,
+            tail: Bytes::new(),
+        }
     }
 }
 
 impl PartialEq for EventData {
     fn eq(&self, other: &Self) -> bool {
-        self.len() == other.len() && self.head.iter().chain(&self.tail).eq(other.head.iter().chain(&other.tail))
+        self.len() == other.len()
+            && self
+                .head
+                .iter()
+                .chain(&self.tail)
+                .eq(other.head.iter().chain(&other.tail))
     }
 }
 
 impl fmt::Debug for EventData {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}{}", String::from_utf8_lossy(&self.head), String::from_utf8_lossy(&self.tail))
+        write!(
+            f,
+            "{}{}",
+            String::from_utf8_lossy(&self.head),
+            String::from_utf8_lossy(&self.tail)
+        )
     }
 }
 
@@ -76,7 +89,10 @@ mod tests {
         let whole = EventData::from(Bytes::from_static(b"[1,{}]"));
         let cut = EventData::with_tail(Bytes::from_static(b"[1"), Bytes::from_static(b",{}]"));
         assert_eq!((&whole, whole.len()), (&cut, cut.len()));
-        assert_ne!(whole, EventData::with_tail(Bytes::from_static(b"[1"), Bytes::from_static(b",[]]")));
+        assert_ne!(
+            whole,
+            EventData::with_tail(Bytes::from_static(b"[1"), Bytes::from_static(b",[]]"))
+        );
         assert_eq!(cut.into_bytes(), whole.into_bytes());
     }
 }

@@ -41,7 +41,12 @@ impl FromStr for EventId {
         let digits = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
         text.split_once('-')
             .filter(|(seq, attempt)| digits(seq) && digits(attempt))
-            .and_then(|(seq, attempt)| Some(Self { seq: seq.parse().ok()?, attempt: attempt.parse().ok()? }))
+            .and_then(|(seq, attempt)| {
+                Some(Self {
+                    seq: seq.parse().ok()?,
+                    attempt: attempt.parse().ok()?,
+                })
+            })
             .ok_or_else(|| MalformedCursor(text.chars().take(80).collect()))
     }
 }

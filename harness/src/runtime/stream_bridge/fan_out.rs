@@ -47,13 +47,20 @@ struct Group {
 impl FanOut {
     /// Nobody listens yet. Rounds through many groups are among `tasks`.
     pub fn new(tasks: Tasks) -> Self {
-        Self(Arc::new(Inner { tasks, state: Mutex::default() }))
+        Self(Arc::new(Inner {
+            tasks,
+            state: Mutex::default(),
+        }))
     }
 
     /// Hears of every change after this call.
     pub fn listen(&self) -> Listener {
         let mut state = self.0.state.lock();
-        let with_room = state.groups.iter().find(|group| group.members.load(Ordering::Relaxed) < GROUP).cloned();
+        let with_room = state
+            .groups
+            .iter()
+            .find(|group| group.members.load(Ordering::Relaxed) < GROUP)
+            .cloned();
         let group = with_room.unwrap_or_else(|| {
             let group = Arc::<Group>::default();
             state.groups.push(group.clone());
@@ -61,7 +68,10 @@ impl FanOut {
         });
         // Members come under the lock only, so a group is never overfilled.
         group.members.fetch_add(1, Ordering::Relaxed);
-        Listener { change: Box::pin(group.bell.clone().notified_owned()), group }
+        Listener {
+            change: Box::pin(group.bell.clone().notified_owned()),
+            group,
+        }
     }
 
     /// There was a change. No lock that a listener takes is to be held.
@@ -78,7 +88,9 @@ impl FanOut {
                 state.changed = true;
                 if !std::mem::replace(&mut state.going, true) {
                     drop(state);
-                    self.0.tasks.spawn(TaskKind::Finish, "fan-out", self.clone().go_round());
+                    self.0
+                        .tasks
+                        .spawn(TaskKind::Finish, "fan-out", self.clone().go_round());
                 }
             }
         }
@@ -101,7 +113,9 @@ impl FanOut {
             return None;
         }
         // A group that all have left is filled again, unless there are many of them.
-        state.groups.retain(|group| group.members.load(Ordering::Relaxed) > 0);
+        state
+            .groups
+            .retain(|group| group.members.load(Ordering::Relaxed) > 0);
         Some(state.groups.clone())
     }
 }

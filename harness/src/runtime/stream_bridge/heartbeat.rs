@@ -22,7 +22,11 @@ impl Heartbeat {
     /// Beats after each `period` of silence from now on; a period of zero means never.
     pub fn every(period: Duration) -> Option<Self> {
         let (period, now) = (period.min(LONGEST_PERIOD), Instant::now());
-        (!period.is_zero()).then(|| Self { period, quiet_since: now, timer: Box::pin(tokio::time::sleep_until(now + period)) })
+        (!period.is_zero()).then(|| Self {
+            period,
+            quiet_since: now,
+            timer: Box::pin(tokio::time::sleep_until(now + period)),
+        })
     }
 
     /// Something was shown at `now`.

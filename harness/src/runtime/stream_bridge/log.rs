@@ -64,15 +64,25 @@ impl LogOutline {
     /// Takes in what comes next in the log.
     pub fn push(&mut self, range: LogRange) {
         match self.ranges.last_mut() {
-            Some(last) if last.attempt == range.attempt && last.last + 1 >= range.first => last.last = last.last.max(range.last),
+            Some(last) if last.attempt == range.attempt && last.last + 1 >= range.first => {
+                last.last = last.last.max(range.last)
+            }
             _ => self.ranges.push(range),
         }
     }
 
     /// The ranges that follow each other without a hole up to event `last`, which is in the newest of them.
     pub fn up_to(&self, last: u64) -> &[LogRange] {
-        let Some(end) = self.ranges.iter().position(|range| (range.first..=range.last).contains(&last)) else { return &[] };
-        let holes = self.ranges[..=end].windows(2).rposition(|pair| pair[0].last + 1 < pair[1].first);
+        let Some(end) = self
+            .ranges
+            .iter()
+            .position(|range| (range.first..=range.last).contains(&last))
+        else {
+            return &[];
+        };
+        let holes = self.ranges[..=end]
+            .windows(2)
+            .rposition(|pair| pair[0].last + 1 < pair[1].first);
         &self.ranges[holes.map_or(0, |hole| hole + 1)..=end]
     }
 
@@ -97,8 +107,16 @@ pub fn locate_in(ranges: &[LogRange], from: ResumeFrom) -> Option<u64> {
         ResumeFrom::After(id) => id,
     };
     let next = id.seq.checked_add(1).filter(|next| *next >= first)?;
-    let newer = || ranges.iter().find(|range| range.attempt > id.attempt).filter(|range| range.first > first || first == 1);
-    match ranges.iter().find(|range| (range.first..=range.last).contains(&id.seq)) {
+    let newer = || {
+        ranges
+            .iter()
+            .find(|range| range.attempt > id.attempt)
+            .filter(|range| range.first > first || first == 1)
+    };
+    match ranges
+        .iter()
+        .find(|range| (range.first..=range.last).contains(&id.seq))
+    {
         Some(known) if known.attempt < id.attempt => None,
         Some(known) if known.attempt == id.attempt => Some(next),
         None if id.seq <= tail => Some(next),
@@ -158,31 +176,74 @@ mod tests {
     fn outline() -> LogOutline {
         let mut outline = LogOutline::default();
         for (first, last, attempt) in [(1, 4, 1), (5, 6, 1), (9, 10, 1), (11, 12, 2)] {
-            outline.push(LogRange { first, last, attempt });
+            outline.push(LogRange {
+                first,
+                last,
+                attempt,
+            });
         }
         outline
     }
 
     #[test]
     fn ranges_end_at_holes_and_where_the_attempt_changes() {
-        let ranges: Vec<_> = outline().ranges.iter().map(|range| (range.first, range.last)).collect();
+        let ranges: Vec<_> = outline()
+            .ranges
+            .iter()
+            .map(|range| (range.first, range.last))
+            .collect();
         assert_eq!(ranges, [(1, 6), (9, 10), (11, 12)]);
     }
 
     #[test]
     fn a_cursor_stands_where_its_attempt_says() {
-        let ranges = [(2, 6, 1), (7, 9, 3)].map(|(first, last, attempt)| LogRange { first, last, attempt });
+        let ranges = [(2, 6, 1), (7, 9, 3)].map(|(first, last, attempt)| LogRange {
+            first,
+            last,
+            attempt,
+        });
         let after = |seq, attempt| locate_in(&ranges, ResumeFrom::After(EventId { seq, attempt }));
-        assert_eq!((after(1, 1), after(4, 1), after(9, 3)), (Some(2), Some(5), Some(10)));
-        assert_eq!((after(8, 1), after(57, 2)), (Some(7), Some(7)), "the newer attempt from its beginning");
-        assert_eq!((after(0, 0), after(4, 3), after(10, 3), after(u64::MAX, 1)), (None, None, None, None));
-        assert_eq!((locate_in(&ranges, ResumeFrom::Start), locate_in(&ranges, ResumeFrom::Tail)), (None, Some(10)));
-        assert_eq!((locate_in(&[], ResumeFrom::Start), locate_in(&outline().ranges[..1], ResumeFrom::Start)), (None, Some(1)));
+        assert_eq!(
+            (after(1, 1), after(4, 1), after(9, 3)),
+            (Some(2), Some(5), Some(10))
+        );
+        assert_eq!(
+            (after(8, 1), after(57, 2)),
+            (Some(7), Some(7)),
+            "the newer attempt from its beginning"
+        );
+        assert_eq!(
+            (after(0, 0), after(4, 3), after(10, 3), after(u64::MAX, 1)),
+            (None, None, None, None)
+        );
+        assert_eq!(
+            (
+                locate_in(&ranges, ResumeFrom::Start),
+                locate_in(&ranges, ResumeFrom::Tail)
+            ),
+            (None, Some(10))
+        );
+        assert_eq!(
+            (
+                locate_in(&[], ResumeFrom::Start),
+                locate_in(&outline().ranges[..1], ResumeFrom::Start)
+            ),
+            (None, Some(1))
+        );
     }
 
     #[test]
     fn what_leads_up_to_an_event_begins_after_the_last_hole() {
-        let firsts = |last| outline().up_to(last).iter().map(|range| range.first).collect::<Vec<_>>();
-        assert_eq!((firsts(12), firsts(9), firsts(5), firsts(8), firsts(13)), (vec![9, 11], vec![9], vec![1], vec![], vec![]));
+        let firsts = |last| {
+            outline()
+                .up_to(last)
+                .iter()
+                .map(|range| range.first)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(
+            (firsts(12), firsts(9), firsts(5), firsts(8), firsts(13)),
+            (vec![9, 11], vec![9], vec![1], vec![], vec![])
+        );
     }
 }

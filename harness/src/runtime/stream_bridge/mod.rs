@@ -16,8 +16,8 @@ pub use bridge::{StreamBridge, Subscription};
 pub use data::EventData;
 pub use error::BridgeError;
 pub use event::{
-    CANCELLED_SENTINEL, END_SENTINEL, EventId, EventName, HEARTBEAT_SENTINEL, StreamEvent, StreamItem, StreamKey, StreamStatus,
-    TerminalKind,
+    CANCELLED_SENTINEL, END_SENTINEL, EventId, EventName, HEARTBEAT_SENTINEL, StreamEvent,
+    StreamItem, StreamKey, StreamStatus, TerminalKind,
 };
 pub use fan_out::{FanOut, Listener};
 pub use heartbeat::Heartbeat;

@@ -50,7 +50,12 @@ pub struct Gap {
 
 impl Gap {
     /// The gap that `run_id` has between `requested` and what is kept.
-    pub fn new(run_id: &crate::ids::RunId, requested: Option<EventId>, earliest: EventId, latest: EventId) -> Self {
+    pub fn new(
+        run_id: &crate::ids::RunId,
+        requested: Option<EventId>,
+        earliest: EventId,
+        latest: EventId,
+    ) -> Self {
         Self {
             code: "stream_replay_gap".to_owned(),
             run_id: run_id.to_string(),

@@ -61,7 +61,11 @@ pub trait CommandSandbox: fmt::Debug + Send + Sync + 'static {
     ///
     /// # Errors
     /// When the command could not be started, or nobody knows how it ended. What becomes of one otherwise is a [`CommandEnd`].
-    async fn run(&self, request: CommandRequest<'_>, output: &mut dyn CommandOutput) -> Result<CommandEnd, CommandError>;
+    async fn run(
+        &self,
+        request: CommandRequest<'_>,
+        output: &mut dyn CommandOutput,
+    ) -> Result<CommandEnd, CommandError>;
 }
 
 /// What stands between a command and the machine it runs on.
@@ -104,7 +108,9 @@ impl CommandRequest<'_> {
     fn check(&self) -> Result<(), CommandError> {
         match self.command {
             command if command.contains('\0') => Err(CommandError::Unspeakable),
-            command if command.len() > LONGEST_COMMAND => Err(CommandError::TooLong { bytes: command.len() }),
+            command if command.len() > LONGEST_COMMAND => Err(CommandError::TooLong {
+                bytes: command.len(),
+            }),
             _ => Ok(()),
         }
     }
@@ -143,13 +149,17 @@ pub enum CommandError {
     #[error("a command cannot contain a NUL character")]
     Unspeakable,
     /// It is longer than [`LONGEST_COMMAND`].
-    #[error("the command has {bytes} bytes, the limit is {LONGEST_COMMAND}; write a script with write_file and run that")]
+    #[error(
+        "the command has {bytes} bytes, the limit is {LONGEST_COMMAND}; write a script with write_file and run that"
+    )]
     TooLong {
         /// Its length.
         bytes: usize,
     },
     /// Too many run already.
-    #[error("too many commands run at the moment, and none ended within {seconds} seconds; try again later")]
+    #[error(
+        "too many commands run at the moment, and none ended within {seconds} seconds; try again later"
+    )]
     Busy {
         /// How long a place was waited for.
         seconds: u64,

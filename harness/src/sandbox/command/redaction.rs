@@ -17,7 +17,11 @@ pub struct Secrets(Arc<[Vec<u8>]>);
 impl Secrets {
     /// Those of at least 8 bytes.
     pub fn new<'a>(values: impl IntoIterator<Item = &'a str>) -> Self {
-        let mut values: Vec<Vec<u8>> = values.into_iter().filter(|value| value.len() >= SHORTEST).map(|value| value.into()).collect();
+        let mut values: Vec<Vec<u8>> = values
+            .into_iter()
+            .filter(|value| value.len() >= SHORTEST)
+            .map(|value| value.into())
+            .collect();
         // Of two that begin alike the longer one is meant.
         values.sort_by_key(|value| std::cmp::Reverse(value.len()));
         Self(values.into())
@@ -28,7 +32,10 @@ impl Secrets {
         let mut at = 0;
         while at < pending.len() {
             let rest = &pending[at..];
-            let possible = self.0.iter().find(|value| rest.starts_with(value) || (!is_end && value.starts_with(rest)));
+            let possible = self
+                .0
+                .iter()
+                .find(|value| rest.starts_with(value) || (!is_end && value.starts_with(rest)));
             match possible {
                 Some(value) if rest.len() < value.len() => break,
                 Some(value) => {
@@ -63,7 +70,12 @@ pub struct Redacting<'a, O: CommandOutput> {
 impl<'a, O: CommandOutput> Redacting<'a, O> {
     /// Before an output.
     pub fn new(output: &'a mut O, secrets: &'a Secrets) -> Self {
-        Self { output, secrets, out: Vec::new(), err: Vec::new() }
+        Self {
+            output,
+            secrets,
+            out: Vec::new(),
+            err: Vec::new(),
+        }
     }
 
     /// Hands on what might have become a value: nothing more comes.
@@ -117,7 +129,13 @@ mod tests {
         let wanted = "x abc[redacted] [redacted], [redacted]-long short [redacted] abcabca";
         assert_eq!(shown(&secrets, &[text]), wanted);
         let letters: Vec<String> = text.chars().map(String::from).collect();
-        assert_eq!(shown(&secrets, &letters.iter().map(String::as_str).collect::<Vec<_>>()), wanted);
+        assert_eq!(
+            shown(
+                &secrets,
+                &letters.iter().map(String::as_str).collect::<Vec<_>>()
+            ),
+            wanted
+        );
         for at in text.char_indices().map(|(at, _)| at) {
             assert_eq!(shown(&secrets, &[&text[..at], &text[at..]]), wanted, "{at}");
         }

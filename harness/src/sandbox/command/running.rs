@@ -45,7 +45,12 @@ pub(super) struct Running {
 impl Running {
     pub(super) fn group(child: Child) -> Self {
         let group = child.id().and_then(pid);
-        Self { child, group, lifeline: None, _way: None }
+        Self {
+            child,
+            group,
+            lifeline: None,
+            _way: None,
+        }
     }
 
     /// One that does not begin before it is told at this socket, where it asks, that it is still followed.
@@ -67,7 +72,11 @@ impl Running {
         output_limit: u64,
         output: &mut dyn CommandOutput,
     ) -> io::Result<CommandEnd> {
-        let mut pipes = Pipes { out: self.child.stdout.take(), err: self.child.stderr.take(), left: output_limit };
+        let mut pipes = Pipes {
+            out: self.child.stdout.take(),
+            err: self.child.stderr.take(),
+            left: output_limit,
+        };
         let mut deadline = Instant::now() + time_limit;
         let mut forced = None;
         let mut exited: Option<ExitStatus> = None;
@@ -106,7 +115,9 @@ impl Running {
 
 /// Waits for the question whether this process lives, and answers it.
 async fn answer(lifeline: Option<&mut UnixStream>) -> io::Result<()> {
-    let Some(lifeline) = lifeline else { return Ok(()) };
+    let Some(lifeline) = lifeline else {
+        return Ok(());
+    };
     lifeline.read_u8().await?;
     lifeline.write_all(b"y").await
 }
@@ -137,7 +148,9 @@ pub(crate) fn kill_tree(child: &mut Child) {
 /// Waits until a process has ended, without burying it: until then its id and its group's are nobody else's.
 #[cfg(feature = "mcp")]
 pub(crate) async fn ended(child: &Child) {
-    let Some(process) = child.id().and_then(pid) else { return };
+    let Some(process) = child.id().and_then(pid) else {
+        return;
+    };
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
     while let Ok(None) = waitid(WaitId::Pid(process), options) {
         sleep(BETWEEN_LOOKS).await;
@@ -153,9 +166,17 @@ pub(crate) struct Below(Vec<(Pid, String)>);
 impl Below {
     /// Adds those below this one now, and forgets those that have ended.
     pub(crate) fn note(&mut self, child: &Child) {
-        self.0.retain(|(process, birth)| birth_of(*process).as_ref() == Some(birth));
-        let below = child.id().and_then(pid).map(descendants_of).unwrap_or_default();
-        let below: Vec<_> = below.into_iter().filter_map(|process| Some((process, birth_of(process)?))).collect();
+        self.0
+            .retain(|(process, birth)| birth_of(*process).as_ref() == Some(birth));
+        let below = child
+            .id()
+            .and_then(pid)
+            .map(descendants_of)
+            .unwrap_or_default();
+        let below: Vec<_> = below
+            .into_iter()
+            .filter_map(|process| Some((process, birth_of(process)?)))
+            .collect();
         self.0.retain(|known| !below.contains(known));
         self.0.extend(below);
     }
@@ -179,7 +200,11 @@ impl Below {
 fn birth_of(process: Pid) -> Option<String> {
     let stat = std::fs::read_to_string(format!("/proc/{}/stat", process.as_raw_nonzero())).ok()?;
     // Behind the name, which may hold anything, it is the twentieth.
-    stat.rsplit_once(") ")?.1.split(' ').nth(19).map(str::to_owned)
+    stat.rsplit_once(") ")?
+        .1
+        .split(' ')
+        .nth(19)
+        .map(str::to_owned)
 }
 
 struct Pipes<Out, Err> {
@@ -206,7 +231,11 @@ impl<Out: AsyncRead + Unpin, Err: AsyncRead + Unpin> Pipes<Out, Err> {
             (Pipe::Out, 0) => self.out = None,
             (Pipe::Err, 0) => self.err = None,
             (pipe, length) => {
-                let bytes = if pipe == Pipe::Out { &out[..length] } else { &err[..length] };
+                let bytes = if pipe == Pipe::Out {
+                    &out[..length]
+                } else {
+                    &err[..length]
+                };
                 let kept = usize::try_from(self.left).map_or(length, |left| left.min(length));
                 output.take(pipe, &bytes[..kept]);
                 self.left -= kept as u64;
@@ -243,7 +272,10 @@ async fn read(pipe: &mut Option<impl AsyncRead + Unpin>, buffer: &mut [u8]) -> i
 
 /// As a shell tells how a program ended.
 pub(super) fn code_of(status: ExitStatus) -> i32 {
-    status.code().or_else(|| status.signal().map(|signal| 128 + signal)).unwrap_or(-1)
+    status
+        .code()
+        .or_else(|| status.signal().map(|signal| 128 + signal))
+        .unwrap_or(-1)
 }
 
 /// The processes below a process, those that may start others first; none where the kernel does not tell.
@@ -259,9 +291,20 @@ fn descendants_of(leader: Pid) -> Vec<Pid> {
 
 /// The processes that a process started and that are there; none where the kernel does not tell.
 fn children_of(parent: Pid) -> Vec<Pid> {
-    let threads = std::fs::read_dir(format!("/proc/{}/task", parent.as_raw_nonzero())).into_iter().flatten().flatten();
-    let listed = threads.filter_map(|thread| std::fs::read_to_string(thread.path().join("children")).ok());
-    listed.flat_map(|listed| listed.split_ascii_whitespace().filter_map(|child| pid(child.parse().ok()?)).collect::<Vec<_>>()).collect()
+    let threads = std::fs::read_dir(format!("/proc/{}/task", parent.as_raw_nonzero()))
+        .into_iter()
+        .flatten()
+        .flatten();
+    let listed =
+        threads.filter_map(|thread| std::fs::read_to_string(thread.path().join("children")).ok());
+    listed
+        .flat_map(|listed| {
+            listed
+                .split_ascii_whitespace()
+                .filter_map(|child| pid(child.parse().ok()?))
+                .collect::<Vec<_>>()
+        })
+        .collect()
 }
 
 fn pid(raw: u32) -> Option<Pid> {
@@ -280,26 +323,44 @@ mod tests {
     async fn last_words_are_passed_on_by_a_task_that_should_yield_and_nothing_is_waited_for() {
         let (mut printing, out) = duplex(1_024);
         printing.write_all(b"last words").await.unwrap();
-        let mut pipes = Pipes { out: Some(out), err: Some(&b"a complaint"[..]), left: 100 };
+        let mut pipes = Pipes {
+            out: Some(out),
+            err: Some(&b"a complaint"[..]),
+            left: 100,
+        };
         for _ in 0..1_000 {
             let _used_up = consume_budget().now_or_never();
         }
         let mut transcript = Transcript::keeping(100);
         assert!(pipes.pass_on_what_is_there(&mut transcript));
-        assert_eq!((transcript.out().as_str(), transcript.err().as_str()), ("last words", "a complaint"));
-        assert!(pipes.out.is_some() && pipes.err.is_none(), "one may still print, the other has ended");
+        assert_eq!(
+            (transcript.out().as_str(), transcript.err().as_str()),
+            ("last words", "a complaint")
+        );
+        assert!(
+            pipes.out.is_some() && pipes.err.is_none(),
+            "one may still print, the other has ended"
+        );
     }
 
     #[test]
     fn who_never_stops_printing_is_not_listened_to_for_ever() {
-        let mut pipes = Pipes { out: Some(repeat(b'x')), err: None::<&[u8]>, left: u64::MAX };
+        let mut pipes = Pipes {
+            out: Some(repeat(b'x')),
+            err: None::<&[u8]>,
+            left: u64::MAX,
+        };
         assert!(pipes.pass_on_what_is_there(&mut Transcript::keeping(1)));
         assert!(pipes.are_open());
     }
 
     #[test]
     fn last_words_count_towards_the_limit() {
-        let mut pipes = Pipes { out: Some(&b"too much"[..]), err: None::<&[u8]>, left: 3 };
+        let mut pipes = Pipes {
+            out: Some(&b"too much"[..]),
+            err: None::<&[u8]>,
+            left: 3,
+        };
         let mut transcript = Transcript::keeping(100);
         assert!(!pipes.pass_on_what_is_there(&mut transcript));
         assert_eq!(transcript.out(), "too");

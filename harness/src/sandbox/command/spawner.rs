@@ -24,13 +24,20 @@ struct Job {
 impl Spawner {
     pub(super) fn start() -> io::Result<Self> {
         let (jobs, received) = channel::<Job>();
-        std::thread::Builder::new().name("command-spawner".to_owned()).spawn(move || {
-            for Job { mut command, runtime, answer } in received {
-                let _within = runtime.enter();
-                // Nobody waits any more: the child is dropped here, and that kills it.
-                let _unwanted = answer.send(command.spawn());
-            }
-        })?;
+        std::thread::Builder::new()
+            .name("command-spawner".to_owned())
+            .spawn(move || {
+                for Job {
+                    mut command,
+                    runtime,
+                    answer,
+                } in received
+                {
+                    let _within = runtime.enter();
+                    // Nobody waits any more: the child is dropped here, and that kills it.
+                    let _unwanted = answer.send(command.spawn());
+                }
+            })?;
         Ok(Self { jobs })
     }
 
@@ -38,7 +45,11 @@ impl Spawner {
     pub(super) async fn spawn(&self, mut command: Command) -> io::Result<Child> {
         command.kill_on_drop(true);
         let (answer, started) = oneshot::channel();
-        let job = Job { command, runtime: Handle::current(), answer };
+        let job = Job {
+            command,
+            runtime: Handle::current(),
+            answer,
+        };
         let gone = || io::Error::other("the thread that starts commands has ended");
         self.jobs.send(job).map_err(|_| gone())?;
         started.await.map_err(|_| gone())?

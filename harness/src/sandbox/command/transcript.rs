@@ -14,7 +14,10 @@ pub struct Transcript {
 impl Transcript {
     /// One that keeps up to `bytes` of the beginning and of the end of each output.
     pub fn keeping(bytes: usize) -> Self {
-        Self { out: Excerpt::keeping(bytes), err: Excerpt::keeping(bytes) }
+        Self {
+            out: Excerpt::keeping(bytes),
+            err: Excerpt::keeping(bytes),
+        }
     }
 
     /// What was printed on standard output.
@@ -47,7 +50,12 @@ struct Excerpt {
 
 impl Excerpt {
     fn keeping(most: usize) -> Self {
-        Self { most, head: Vec::new(), tail: VecDeque::new(), lost: 0 }
+        Self {
+            most,
+            head: Vec::new(),
+            tail: VecDeque::new(),
+            lost: 0,
+        }
     }
 
     fn take(&mut self, bytes: &[u8]) {
@@ -66,7 +74,12 @@ impl Excerpt {
             return String::from_utf8_lossy(&[&self.head, front, back].concat()).into_owned();
         }
         let tail = [front, back].concat();
-        format!("{}\n... [{} bytes are not shown] ...\n{}", String::from_utf8_lossy(&self.head), self.lost, String::from_utf8_lossy(&tail))
+        format!(
+            "{}\n... [{} bytes are not shown] ...\n{}",
+            String::from_utf8_lossy(&self.head),
+            self.lost,
+            String::from_utf8_lossy(&tail)
+        )
     }
 }
 
@@ -81,7 +94,10 @@ mod tests {
         transcript.take(Pipe::Out, b"defg");
         assert_eq!(transcript.out(), "abcdefg");
         transcript.take(Pipe::Out, b"hijkl");
-        assert_eq!(transcript.out(), "abcd\n... [4 bytes are not shown] ...\nijkl");
+        assert_eq!(
+            transcript.out(),
+            "abcd\n... [4 bytes are not shown] ...\nijkl"
+        );
         transcript.take(Pipe::Err, b"\xff");
         assert_eq!(transcript.err(), "\u{fffd}");
     }

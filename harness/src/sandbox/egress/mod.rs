@@ -41,8 +41,14 @@ pub const PROXY_PORT: u16 = 47_128;
 pub fn variables() -> Vec<(&'static str, String)> {
     let address = format!("http://127.0.0.1:{PROXY_PORT}");
     let own = "localhost,127.0.0.1,::1";
-    let mut all: Vec<_> = ["http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"].map(|name| (name, address.clone())).into();
+    let mut all: Vec<_> = ["http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"]
+        .map(|name| (name, address.clone()))
+        .into();
     // Node looks at the others only when it is told to.
-    all.extend([("no_proxy", own.to_owned()), ("NO_PROXY", own.to_owned()), ("NODE_USE_ENV_PROXY", "1".to_owned())]);
+    all.extend([
+        ("no_proxy", own.to_owned()),
+        ("NO_PROXY", own.to_owned()),
+        ("NODE_USE_ENV_PROXY", "1".to_owned()),
+    ]);
     all
 }

@@ -46,8 +46,18 @@ pub struct ProxyLimits {
 
 impl Default for ProxyLimits {
     fn default() -> Self {
-        let (head, connect, connect_at_all) = (Duration::from_secs(10), Duration::from_secs(10), Duration::from_secs(30));
-        Self { connections: 64, head_bytes: 16 * 1024, head, connect, connect_at_all }
+        let (head, connect, connect_at_all) = (
+            Duration::from_secs(10),
+            Duration::from_secs(10),
+            Duration::from_secs(30),
+        );
+        Self {
+            connections: 64,
+            head_bytes: 16 * 1024,
+            head,
+            connect,
+            connect_at_all,
+        }
     }
 }
 
@@ -98,13 +108,27 @@ enum Refusal {
 
 impl EgressProxy {
     /// A proxy whose sockets lie beneath `folder`.
-    pub fn new(folder: &Path, rules: HostRules, lookup: Arc<dyn Lookup>, limits: ProxyLimits) -> io::Result<Self> {
+    pub fn new(
+        folder: &Path,
+        rules: HostRules,
+        lookup: Arc<dyn Lookup>,
+        limits: ProxyLimits,
+    ) -> io::Result<Self> {
         let _turn = hold_folder(folder)?;
         remove_left(folder)?;
         // Another process may have the same folder.
         let folder = tempfile::Builder::new().prefix(PREFIX).tempdir_in(folder)?;
         let held = hold_folder(folder.path())?;
-        Ok(Self { folder, _held: held, ways: AtomicU64::new(0), proxy: Arc::new(Proxy { rules, lookup, limits }) })
+        Ok(Self {
+            folder,
+            _held: held,
+            ways: AtomicU64::new(0),
+            proxy: Arc::new(Proxy {
+                rules,
+                lookup,
+                limits,
+            }),
+        })
     }
 }
 
@@ -114,12 +138,23 @@ impl WayOut for EgressProxy {
         let name = self.ways.fetch_add(1, Ordering::Relaxed).to_string();
         let listener = bind(self.folder.path(), &name)?;
         let tasks = Tasks::new();
-        let (spawner, serving) = (tasks.clone(), Serving { proxy: self.proxy.clone(), told: Arc::default() });
+        let (spawner, serving) = (
+            tasks.clone(),
+            Serving {
+                proxy: self.proxy.clone(),
+                told: Arc::default(),
+            },
+        );
         tasks.spawn(TaskKind::Service, "egress-way", async move {
             let stopped = spawner.token().clone();
-            stopped.run_until_cancelled(accept(listener, &serving, &spawner)).await;
+            stopped
+                .run_until_cancelled(accept(listener, &serving, &spawner))
+                .await;
         });
-        Ok(Box::new(OpenWay { socket: self.folder.path().join(name), tasks }))
+        Ok(Box::new(OpenWay {
+            socket: self.folder.path().join(name),
+            tasks,
+        }))
     }
 
     fn hosts(&self) -> String {
@@ -163,7 +198,12 @@ async fn accept(listener: UnixListener, serving: &Serving, tasks: &Tasks) {
 fn remove_left(folder: &Path) -> io::Result<()> {
     for entry in std::fs::read_dir(folder)? {
         let entry = entry?;
-        if entry.file_name().as_encoded_bytes().starts_with(PREFIX.as_bytes()) && try_hold_folder(&entry.path())?.is_some() {
+        if entry
+            .file_name()
+            .as_encoded_bytes()
+            .starts_with(PREFIX.as_bytes())
+            && try_hold_folder(&entry.path())?.is_some()
+        {
             std::fs::remove_dir_all(entry.path())?;
         }
     }
@@ -181,13 +221,14 @@ fn bind(folder: &Path, name: &str) -> io::Result<UnixListener> {
 impl Serving {
     async fn serve(&self, mut client: UnixStream) -> io::Result<()> {
         let mut bytes = Vec::new();
-        let connected = match timeout(self.proxy.limits.head, self.head(&mut client, &mut bytes)).await {
-            Err(_late) => return Ok(()),
-            Ok(Err(error)) => return Err(error),
-            Ok(Ok(None)) => return Ok(()),
-            Ok(Ok(Some(Err(refusal)))) => Err(refusal),
-            Ok(Ok(Some(Ok(asked)))) => self.connect(&asked).await.map(|host| (asked, host)),
-        };
+        let connected =
+            match timeout(self.proxy.limits.head, self.head(&mut client, &mut bytes)).await {
+                Err(_late) => return Ok(()),
+                Ok(Err(error)) => return Err(error),
+                Ok(Ok(None)) => return Ok(()),
+                Ok(Ok(Some(Err(refusal)))) => Err(refusal),
+                Ok(Ok(Some(Ok(asked)))) => self.connect(&asked).await.map(|host| (asked, host)),
+            };
         match connected {
             Err(refusal) => {
                 client.write_all(answer(&refusal).as_bytes()).await?;
@@ -196,7 +237,11 @@ impl Serving {
             Ok((asked, mut host)) => {
                 match &asked.passed_on {
                     Some(head) => host.write_all(head).await?,
-                    None => client.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n").await?,
+                    None => {
+                        client
+                            .write_all(b"HTTP/1.1 200 Connection established\r\n\r\n")
+                            .await?
+                    }
                 }
                 host.write_all(&bytes[asked.length..]).await?;
                 carry(client, host).await
@@ -205,7 +250,11 @@ impl Serving {
     }
 
     /// Reads until the head is whole; `None` when the client leaves before. Afterwards `bytes` may hold more than the head.
-    async fn head(&self, client: &mut UnixStream, bytes: &mut Vec<u8>) -> io::Result<Option<Result<Asked, Refusal>>> {
+    async fn head(
+        &self,
+        client: &mut UnixStream,
+        bytes: &mut Vec<u8>,
+    ) -> io::Result<Option<Result<Asked, Refusal>>> {
         loop {
             let mut piece = [0; 4096];
             let read = client.read(&mut piece).await?;
@@ -215,7 +264,9 @@ impl Serving {
             bytes.extend_from_slice(&piece[..read]);
             match head::read(bytes) {
                 Ok(Some(asked)) => return Ok(Some(Ok(asked))),
-                Ok(None) if bytes.len() >= self.proxy.limits.head_bytes => return Ok(Some(Err(Refusal::TooLong))),
+                Ok(None) if bytes.len() >= self.proxy.limits.head_bytes => {
+                    return Ok(Some(Err(Refusal::TooLong)));
+                }
                 Ok(None) => {}
                 Err(bad) => return Ok(Some(Err(bad.into()))),
             }
@@ -224,9 +275,19 @@ impl Serving {
 
     async fn connect(&self, asked: &Asked) -> Result<TcpStream, Refusal> {
         let usual = asked.passed_on.is_some().then_some(80);
-        let (target, addresses) = self.proxy.judged(asked, usual).await.inspect_err(|denied| self.tell(denied))?;
-        let connected = timeout(self.proxy.limits.connect_at_all, self.proxy.first_of(&addresses, target.port)).await;
-        connected.unwrap_or_else(|_late| Err(io::ErrorKind::TimedOut.into())).map_err(|error| Refusal::Unreachable(target, error))
+        let (target, addresses) = self
+            .proxy
+            .judged(asked, usual)
+            .await
+            .inspect_err(|denied| self.tell(denied))?;
+        let connected = timeout(
+            self.proxy.limits.connect_at_all,
+            self.proxy.first_of(&addresses, target.port),
+        )
+        .await;
+        connected
+            .unwrap_or_else(|_late| Err(io::ErrorKind::TimedOut.into()))
+            .map_err(|error| Refusal::Unreachable(target, error))
     }
 
     fn tell(&self, denied: &Denied) {
@@ -242,7 +303,12 @@ impl Proxy {
     async fn first_of(&self, addresses: &[IpAddr], port: u16) -> io::Result<TcpStream> {
         let mut last = io::Error::from(io::ErrorKind::AddrNotAvailable);
         for address in addresses {
-            match timeout(self.limits.connect, TcpStream::connect(SocketAddr::new(*address, port))).await {
+            match timeout(
+                self.limits.connect,
+                TcpStream::connect(SocketAddr::new(*address, port)),
+            )
+            .await
+            {
                 Ok(Ok(host)) => return Ok(host),
                 Ok(Err(error)) => last = error,
                 Err(_late) => last = io::ErrorKind::TimedOut.into(),
@@ -251,7 +317,11 @@ impl Proxy {
         Err(last)
     }
 
-    async fn judged(&self, asked: &Asked, usual: Option<u16>) -> Result<(Target, Vec<IpAddr>), Denied> {
+    async fn judged(
+        &self,
+        asked: &Asked,
+        usual: Option<u16>,
+    ) -> Result<(Target, Vec<IpAddr>), Denied> {
         let target = self.rules.target(&asked.named, usual)?;
         let found = match target.address {
             Some(address) => vec![address],
@@ -259,7 +329,10 @@ impl Proxy {
         };
         let addresses = self.rules.judge(&target, found)?;
         // A machine's own public address leads to all that it serves to itself.
-        if addresses.iter().any(|address| is_own(*address) && !self.rules.lists(*address, target.port)) {
+        if addresses
+            .iter()
+            .any(|address| is_own(*address) && !self.rules.lists(*address, target.port))
+        {
             return Err(Denied::Private(target));
         }
         Ok((target, addresses))
@@ -276,7 +349,9 @@ fn answer(refusal: &Refusal) -> String {
     };
     let text = format!("{refusal}\n");
     let length = text.len();
-    format!("HTTP/1.1 {status}\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{text}")
+    format!(
+        "HTTP/1.1 {status}\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{text}"
+    )
 }
 
 #[cfg(test)]

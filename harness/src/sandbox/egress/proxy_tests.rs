@@ -24,8 +24,19 @@ impl Lookup for Rebinding {
 }
 
 fn meaning(answers: &[&[&str]]) -> Arc<Rebinding> {
-    let answers = answers.iter().map(|found| found.iter().map(|address| address.parse().unwrap()).collect()).collect();
-    Arc::new(Rebinding { answers, looks: AtomicUsize::new(0) })
+    let answers = answers
+        .iter()
+        .map(|found| {
+            found
+                .iter()
+                .map(|address| address.parse().unwrap())
+                .collect()
+        })
+        .collect();
+    Arc::new(Rebinding {
+        answers,
+        looks: AtomicUsize::new(0),
+    })
 }
 
 /// A host that tells each caller what it said, up to the end of its head.
@@ -36,7 +47,10 @@ struct Host {
 
 async fn host(tasks: &Tasks) -> Host {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
-    let (port, callers) = (listener.local_addr().unwrap().port(), Arc::new(AtomicUsize::new(0)));
+    let (port, callers) = (
+        listener.local_addr().unwrap().port(),
+        Arc::new(AtomicUsize::new(0)),
+    );
     let seen = callers.clone();
     let spawner = tasks.clone();
     let serving = async move {
@@ -45,8 +59,13 @@ async fn host(tasks: &Tasks) -> Host {
             seen.fetch_add(1, Ordering::SeqCst);
             spawner.spawn(TaskKind::Service, "caller", async move {
                 let mut said = Vec::new();
-                while !said.ends_with(b"\r\n\r\n") && caller.read_buf(&mut said).await.unwrap() > 0 {}
-                let text = format!("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nyou said: {}", String::from_utf8_lossy(&said));
+                while !said.ends_with(b"\r\n\r\n") && caller.read_buf(&mut said).await.unwrap() > 0
+                {
+                }
+                let text = format!(
+                    "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nyou said: {}",
+                    String::from_utf8_lossy(&said)
+                );
                 // Who went away does not hear it.
                 let _heard = caller.write_all(text.as_bytes()).await;
             });
@@ -64,13 +83,23 @@ struct Scene {
     _tasks: Tasks,
 }
 
-async fn scene(rules: impl FnOnce(u16) -> Vec<String>, lookup: Arc<dyn Lookup>, limits: ProxyLimits) -> Scene {
+async fn scene(
+    rules: impl FnOnce(u16) -> Vec<String>,
+    lookup: Arc<dyn Lookup>,
+    limits: ProxyLimits,
+) -> Scene {
     let (folder, tasks) = (tempfile::tempdir().unwrap(), Tasks::new());
     let host = host(&tasks).await;
     let rules = HostRules::only(rules(host.port)).unwrap();
     let proxy = EgressProxy::new(folder.path(), rules, lookup, limits).unwrap();
     let way = proxy.open().unwrap();
-    Scene { _folder: folder, proxy, way, host, _tasks: tasks }
+    Scene {
+        _folder: folder,
+        proxy,
+        way,
+        host,
+        _tasks: tasks,
+    }
 }
 
 impl Scene {
@@ -89,18 +118,39 @@ impl Scene {
 }
 
 async fn simple() -> Scene {
-    scene(|port| vec![format!("127.0.0.1:{port}")], meaning(&[&[]]), ProxyLimits::default()).await
+    scene(
+        |port| vec![format!("127.0.0.1:{port}")],
+        meaning(&[&[]]),
+        ProxyLimits::default(),
+    )
+    .await
 }
 
 #[tokio::test]
 async fn a_listed_address_is_reached_by_request_and_by_connection() {
     let scene = simple().await;
     let port = scene.host.port;
-    let answer = scene.say(&format!("GET http://127.0.0.1:{port}/x HTTP/1.1\r\nHost: evil.example\r\n\r\n")).await;
-    assert!(answer.ends_with(&format!("you said: GET /x HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\n\r\n")), "{answer}");
+    let answer = scene
+        .say(&format!(
+            "GET http://127.0.0.1:{port}/x HTTP/1.1\r\nHost: evil.example\r\n\r\n"
+        ))
+        .await;
+    assert!(
+        answer.ends_with(&format!(
+            "you said: GET /x HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\n\r\n"
+        )),
+        "{answer}"
+    );
     // What follows the head in the same piece goes through as well.
-    let answer = scene.say(&format!("CONNECT 127.0.0.1:{port} HTTP/1.1\r\n\r\nhello\r\n\r\n")).await;
-    assert!(answer.starts_with("HTTP/1.1 200 ") && answer.ends_with("you said: hello\r\n\r\n"), "{answer}");
+    let answer = scene
+        .say(&format!(
+            "CONNECT 127.0.0.1:{port} HTTP/1.1\r\n\r\nhello\r\n\r\n"
+        ))
+        .await;
+    assert!(
+        answer.starts_with("HTTP/1.1 200 ") && answer.ends_with("you said: hello\r\n\r\n"),
+        "{answer}"
+    );
     assert_eq!(scene.callers(), 2);
 }
 
@@ -109,19 +159,46 @@ async fn nobody_else_is_reached_and_the_answer_names_the_setting() {
     let scene = simple().await;
     let port = scene.host.port;
     for (text, wanted) in [
-        (format!("CONNECT localhost:{port} HTTP/1.1\r\n\r\n"), "HTTP/1.1 403 Forbidden by sandbox.network\r\n"),
-        (format!("CONNECT 127.0.0.2:{port} HTTP/1.1\r\n\r\n"), "HTTP/1.1 403 "),
-        (format!("CONNECT [::1]:{port} HTTP/1.1\r\n\r\n"), "HTTP/1.1 403 "),
-        ("CONNECT 127.0.0.1:1 HTTP/1.1\r\n\r\n".to_owned(), "HTTP/1.1 403 "),
-        (format!("CONNECT 127.0.0.1:{port}\0 HTTP/1.1\r\n\r\n"), "HTTP/1.1 400 "),
-        (format!("CONNECT evil@127.0.0.1:{port} HTTP/1.1\r\n\r\n"), "HTTP/1.1 400 "),
-        (format!("GET http://evil@127.0.0.1:{port}/ HTTP/1.1\r\n\r\n"), "HTTP/1.1 400 "),
-        (format!("GET /x HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n"), "HTTP/1.1 400 "),
+        (
+            format!("CONNECT localhost:{port} HTTP/1.1\r\n\r\n"),
+            "HTTP/1.1 403 Forbidden by sandbox.network\r\n",
+        ),
+        (
+            format!("CONNECT 127.0.0.2:{port} HTTP/1.1\r\n\r\n"),
+            "HTTP/1.1 403 ",
+        ),
+        (
+            format!("CONNECT [::1]:{port} HTTP/1.1\r\n\r\n"),
+            "HTTP/1.1 403 ",
+        ),
+        (
+            "CONNECT 127.0.0.1:1 HTTP/1.1\r\n\r\n".to_owned(),
+            "HTTP/1.1 403 ",
+        ),
+        (
+            format!("CONNECT 127.0.0.1:{port}\0 HTTP/1.1\r\n\r\n"),
+            "HTTP/1.1 400 ",
+        ),
+        (
+            format!("CONNECT evil@127.0.0.1:{port} HTTP/1.1\r\n\r\n"),
+            "HTTP/1.1 400 ",
+        ),
+        (
+            format!("GET http://evil@127.0.0.1:{port}/ HTTP/1.1\r\n\r\n"),
+            "HTTP/1.1 400 ",
+        ),
+        (
+            format!("GET /x HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n"),
+            "HTTP/1.1 400 ",
+        ),
         ("\u{5}\u{1}\0".to_owned(), "HTTP/1.1 400 "),
     ] {
         let answer = scene.say(&text).await;
         assert!(answer.starts_with(wanted), "{text:?}: {answer}");
-        assert!(!wanted.contains("403") || answer.contains("sandbox.network: "), "{answer}");
+        assert!(
+            !wanted.contains("403") || answer.contains("sandbox.network: "),
+            "{answer}"
+        );
     }
     assert_eq!(scene.callers(), 0);
 }
@@ -132,48 +209,131 @@ async fn a_second_request_on_a_connection_reaches_no_other_host() {
     let port = scene.host.port;
     let other = host(&scene._tasks).await;
     let first = format!("GET http://127.0.0.1:{port}/ HTTP/1.1\r\n\r\n");
-    scene.say(&format!("{first}GET http://127.0.0.1:{}/ HTTP/1.1\r\n\r\n", other.port)).await;
-    assert_eq!((scene.callers(), other.callers.load(Ordering::SeqCst)), (1, 0));
+    scene
+        .say(&format!(
+            "{first}GET http://127.0.0.1:{}/ HTTP/1.1\r\n\r\n",
+            other.port
+        ))
+        .await;
+    assert_eq!(
+        (scene.callers(), other.callers.load(Ordering::SeqCst)),
+        (1, 0)
+    );
 }
 
 #[tokio::test]
 async fn a_name_is_looked_up_once_and_what_it_means_afterwards_does_not_count() {
     // The second look, if there were one, would lead to the host here.
     let lookup = meaning(&[&["127.0.0.3"], &["127.0.0.1"]]);
-    let limits = ProxyLimits { connect: Duration::from_millis(500), ..ProxyLimits::default() };
-    let scene = scene(|port| vec![format!("name.example:{port}"), format!("127.0.0.3:{port}")], lookup.clone(), limits).await;
-    let answer = scene.say(&format!("CONNECT name.example:{} HTTP/1.1\r\n\r\n", scene.host.port)).await;
+    let limits = ProxyLimits {
+        connect: Duration::from_millis(500),
+        ..ProxyLimits::default()
+    };
+    let scene = scene(
+        |port| vec![format!("name.example:{port}"), format!("127.0.0.3:{port}")],
+        lookup.clone(),
+        limits,
+    )
+    .await;
+    let answer = scene
+        .say(&format!(
+            "CONNECT name.example:{} HTTP/1.1\r\n\r\n",
+            scene.host.port
+        ))
+        .await;
     assert!(answer.starts_with("HTTP/1.1 502 "), "{answer}");
-    assert_eq!((lookup.looks.load(Ordering::Relaxed), scene.callers()), (1, 0));
+    assert_eq!(
+        (lookup.looks.load(Ordering::Relaxed), scene.callers()),
+        (1, 0)
+    );
 }
 
 #[tokio::test]
 async fn a_listed_name_that_leads_inside_in_part_or_whole_is_not_called() {
-    for inside in [&["127.0.0.1"][..], &["93.184.216.34", "127.0.0.1"], &["::ffff:127.0.0.1"], &["169.254.169.254"], &["::1"]] {
-        let scene = scene(|port| vec![format!("name.example:{port}")], meaning(&[inside]), ProxyLimits::default()).await;
-        let answer = scene.say(&format!("CONNECT name.example:{} HTTP/1.1\r\n\r\n", scene.host.port)).await;
-        assert!(answer.starts_with("HTTP/1.1 403 ") && answer.contains("loopback, private or reserved"), "{answer}");
+    for inside in [
+        &["127.0.0.1"][..],
+        &["93.184.216.34", "127.0.0.1"],
+        &["::ffff:127.0.0.1"],
+        &["169.254.169.254"],
+        &["::1"],
+    ] {
+        let scene = scene(
+            |port| vec![format!("name.example:{port}")],
+            meaning(&[inside]),
+            ProxyLimits::default(),
+        )
+        .await;
+        let answer = scene
+            .say(&format!(
+                "CONNECT name.example:{} HTTP/1.1\r\n\r\n",
+                scene.host.port
+            ))
+            .await;
+        assert!(
+            answer.starts_with("HTTP/1.1 403 ") && answer.contains("loopback, private or reserved"),
+            "{answer}"
+        );
         assert_eq!(scene.callers(), 0);
     }
 }
 
 #[tokio::test]
 async fn a_head_without_end_and_a_client_that_says_nothing_are_let_go() {
-    let limits = ProxyLimits { head: Duration::from_millis(50), head_bytes: 2_000, connections: 1, ..ProxyLimits::default() };
-    let scene = scene(|port| vec![format!("127.0.0.1:{port}")], meaning(&[&[]]), limits).await;
-    assert_eq!(scene.say("CONNECT 127").await, "", "it said too little for too long");
-    let answer = scene.say(&format!("GET http://127.0.0.1/ HTTP/1.1\r\nA: {}", "a".repeat(3_000))).await;
+    let limits = ProxyLimits {
+        head: Duration::from_millis(50),
+        head_bytes: 2_000,
+        connections: 1,
+        ..ProxyLimits::default()
+    };
+    let scene = scene(
+        |port| vec![format!("127.0.0.1:{port}")],
+        meaning(&[&[]]),
+        limits,
+    )
+    .await;
+    assert_eq!(
+        scene.say("CONNECT 127").await,
+        "",
+        "it said too little for too long"
+    );
+    let answer = scene
+        .say(&format!(
+            "GET http://127.0.0.1/ HTTP/1.1\r\nA: {}",
+            "a".repeat(3_000)
+        ))
+        .await;
     assert!(answer.starts_with("HTTP/1.1 431 "), "{answer}");
-    let answer = scene.say(&format!("GET http://127.0.0.1/ HTTP/1.1\r\n{}", "A: b\r\n".repeat(200))).await;
+    let answer = scene
+        .say(&format!(
+            "GET http://127.0.0.1/ HTTP/1.1\r\n{}",
+            "A: b\r\n".repeat(200)
+        ))
+        .await;
     assert!(answer.starts_with("HTTP/1.1 400 "), "{answer}");
     // The one place is free again.
-    assert!(scene.say(&format!("CONNECT 127.0.0.1:{} HTTP/1.1\r\n\r\n\r\n\r\n", scene.host.port)).await.starts_with("HTTP/1.1 200 "));
+    assert!(
+        scene
+            .say(&format!(
+                "CONNECT 127.0.0.1:{} HTTP/1.1\r\n\r\n\r\n\r\n",
+                scene.host.port
+            ))
+            .await
+            .starts_with("HTTP/1.1 200 ")
+    );
 }
 
 #[tokio::test]
 async fn who_holds_all_places_of_a_command_holds_up_no_other_and_its_end_closes_them() {
-    let limits = ProxyLimits { connections: 2, ..ProxyLimits::default() };
-    let scene = scene(|port| vec![format!("127.0.0.1:{port}")], meaning(&[&[]]), limits).await;
+    let limits = ProxyLimits {
+        connections: 2,
+        ..ProxyLimits::default()
+    };
+    let scene = scene(
+        |port| vec![format!("127.0.0.1:{port}")],
+        meaning(&[&[]]),
+        limits,
+    )
+    .await;
     let connect = format!("CONNECT 127.0.0.1:{} HTTP/1.1\r\n\r\n", scene.host.port);
     let greedy = scene.proxy.open().unwrap();
     let mut held = Vec::new();
@@ -183,7 +343,12 @@ async fn who_holds_all_places_of_a_command_holds_up_no_other_and_its_end_closes_
         client.read_exact(&mut [0; 12]).await.unwrap();
         held.push(client);
     }
-    assert!(scene.say(&format!("{connect}hello\r\n\r\n")).await.ends_with("you said: hello\r\n\r\n"));
+    assert!(
+        scene
+            .say(&format!("{connect}hello\r\n\r\n"))
+            .await
+            .ends_with("you said: hello\r\n\r\n")
+    );
     let socket = greedy.socket().to_owned();
     drop(greedy);
     for mut client in held {
@@ -196,7 +361,13 @@ async fn who_holds_all_places_of_a_command_holds_up_no_other_and_its_end_closes_
 async fn its_sockets_are_gone_with_it_wherever_they_lay() {
     let deep = tempfile::tempdir().unwrap();
     let folder = deep.path().join("a".repeat(200));
-    let proxy = EgressProxy::new(&folder, HostRules::any_public(), meaning(&[&[]]), ProxyLimits::default()).unwrap();
+    let proxy = EgressProxy::new(
+        &folder,
+        HostRules::any_public(),
+        meaning(&[&[]]),
+        ProxyLimits::default(),
+    )
+    .unwrap();
     let ways = [proxy.open().unwrap(), proxy.open().unwrap()];
     assert!(ways[0].socket() != ways[1].socket() && ways.iter().all(|way| way.socket().exists()));
     assert_eq!(proxy.hosts(), "public hosts");
@@ -207,7 +378,15 @@ async fn its_sockets_are_gone_with_it_wherever_they_lay() {
 #[tokio::test]
 async fn a_folder_that_a_killed_gateway_left_is_removed_by_the_next_and_none_that_is_in_use() {
     let folder = tempfile::tempdir().unwrap();
-    let start = || EgressProxy::new(folder.path(), HostRules::any_public(), meaning(&[&[]]), ProxyLimits::default()).unwrap();
+    let start = || {
+        EgressProxy::new(
+            folder.path(),
+            HostRules::any_public(),
+            meaning(&[&[]]),
+            ProxyLimits::default(),
+        )
+        .unwrap()
+    };
     let beside = start();
     let way = beside.open().unwrap();
     let left = folder.path().join("egress-left");
@@ -215,5 +394,10 @@ async fn a_folder_that_a_killed_gateway_left_is_removed_by_the_next_and_none_tha
     std::fs::write(left.join("0"), "").unwrap();
     std::fs::write(folder.path().join("other"), "").unwrap();
     let next = start();
-    assert!(!left.exists() && way.socket().exists() && next.open().unwrap().socket().exists() && folder.path().join("other").exists());
+    assert!(
+        !left.exists()
+            && way.socket().exists()
+            && next.open().unwrap().socket().exists()
+            && folder.path().join("other").exists()
+    );
 }

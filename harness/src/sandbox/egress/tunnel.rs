@@ -11,7 +11,10 @@ const HALF_OPEN: Duration = Duration::from_secs(60);
 
 /// Carries bytes between the end that asks and the one that answers. Over once the answering end has closed, or some time after the
 /// asking one has.
-pub(super) async fn carry(asking: impl AsyncRead + AsyncWrite, answering: impl AsyncRead + AsyncWrite) -> io::Result<()> {
+pub(super) async fn carry(
+    asking: impl AsyncRead + AsyncWrite,
+    answering: impl AsyncRead + AsyncWrite,
+) -> io::Result<()> {
     let (mut from_asking, mut to_asking) = split(asking);
     let (mut from_answering, mut to_answering) = split(answering);
     let up = async {

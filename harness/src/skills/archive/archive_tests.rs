@@ -25,13 +25,25 @@ fn a_good_archive_is_unpacked_as_it_was_packed() {
     let text = skill_text("web-reader");
     let large = "some text\n".repeat(10_000);
     for bytes in [
-        archive(&[Entry::file("web-reader/SKILL.md", text.clone()), Entry::file("web-reader/scripts/a.py", large.clone()).mode(0o100_755)]),
-        compressed(&[("SKILL.md", text.as_bytes()), ("scripts/a.py", large.as_bytes())]),
+        archive(&[
+            Entry::file("web-reader/SKILL.md", text.clone()),
+            Entry::file("web-reader/scripts/a.py", large.clone()).mode(0o100_755),
+        ]),
+        compressed(&[
+            ("SKILL.md", text.as_bytes()),
+            ("scripts/a.py", large.as_bytes()),
+        ]),
     ] {
         let folder = tempfile::tempdir().unwrap();
         assert_eq!(install(bytes, folder.path()).unwrap(), "web-reader");
-        assert_eq!(std::fs::read_to_string(folder.path().join("SKILL.md")).unwrap(), text);
-        assert_eq!(std::fs::read_to_string(folder.path().join("scripts/a.py")).unwrap(), large);
+        assert_eq!(
+            std::fs::read_to_string(folder.path().join("SKILL.md")).unwrap(),
+            text
+        );
+        assert_eq!(
+            std::fs::read_to_string(folder.path().join("scripts/a.py")).unwrap(),
+            large
+        );
     }
 }
 
@@ -39,7 +51,11 @@ fn a_good_archive_is_unpacked_as_it_was_packed() {
 fn links_are_left_out_and_never_made() {
     let link = Entry::file("etc", "/etc").mode(0o120_777);
     let folder = tempfile::tempdir().unwrap();
-    install(archive(&[Entry::file("SKILL.md", skill_text("a")), link]), folder.path()).unwrap();
+    install(
+        archive(&[Entry::file("SKILL.md", skill_text("a")), link]),
+        folder.path(),
+    )
+    .unwrap();
     assert!(!folder.path().join("etc").exists());
 }
 
@@ -55,18 +71,30 @@ fn every_hostile_archive_is_refused_soon_and_leaves_nothing_outside() {
         assert!(refused.is_err(), "{what} was taken");
         assert!(took < Duration::from_secs(2), "{what} took {took:?}");
         let text = refused.unwrap_err().to_string();
-        assert!(text.len() < 1_000 && !text.contains('\u{1b}') && !text.contains('\n'), "{what}: {text:?}");
+        assert!(
+            text.len() < 1_000 && !text.contains('\u{1b}') && !text.contains('\n'),
+            "{what}: {text:?}"
+        );
         std::fs::remove_dir_all(&folder).unwrap();
-        assert_eq!(std::fs::read_dir(base.path()).unwrap().count(), 0, "{what} wrote beside its folder");
+        assert_eq!(
+            std::fs::read_dir(base.path()).unwrap().count(),
+            0,
+            "{what} wrote beside its folder"
+        );
     }
 }
 
 #[test]
 fn archives_with_a_byte_changed_or_cut_off_never_panic() {
-    let good = compressed(&[("a/SKILL.md", skill_text("a").as_bytes()), ("a/b.txt", b"hello hello hello")]);
+    let good = compressed(&[
+        ("a/SKILL.md", skill_text("a").as_bytes()),
+        ("a/b.txt", b"hello hello hello"),
+    ]);
     let mut state: u64 = 7;
     let mut next = |below: usize| {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
         (state >> 33) as usize % below
     };
     for round in 0..3_000 {
@@ -92,18 +120,41 @@ fn one_file_is_read_by_its_name_or_the_end_of_it() {
         Entry::file("web/note.md", "top"),
         Entry::file("web/.hidden", "x"),
         Entry::file("web/run", &b"\x7fELF"[..]),
-        Entry::file("web/large", vec![b'x'; usize::try_from(LARGEST_SHOWN).unwrap() + 1]),
+        Entry::file(
+            "web/large",
+            vec![b'x'; usize::try_from(LARGEST_SHOWN).unwrap() + 1],
+        ),
     ]);
     let read = |name: &str| unpack::member(Cursor::new(&bytes), name);
-    let text = |name: &str| read(name).unwrap().map(|bytes| String::from_utf8(bytes).unwrap());
+    let text = |name: &str| {
+        read(name)
+            .unwrap()
+            .map(|bytes| String::from_utf8(bytes).unwrap())
+    };
     assert_eq!(text("SKILL.md"), Some(skill_text("web")));
-    assert_eq!(text("web/note.md").as_deref(), Some("top"), "the whole name wins");
+    assert_eq!(
+        text("web/note.md").as_deref(),
+        Some("top"),
+        "the whole name wins"
+    );
     assert_eq!(text("note.md").as_deref(), Some("a"), "else the first");
     for none in ["", "ILL.md", ".hidden", "../SKILL.md", "web", "web/"] {
         assert_eq!(text(none), None, "{none:?}");
     }
-    assert!(matches!(read("large"), Err(ArchiveError::Entry { problem: EntryProblem::Large, .. })));
-    assert!(matches!(read("run"), Err(ArchiveError::Entry { problem: EntryProblem::Program, .. })));
+    assert!(matches!(
+        read("large"),
+        Err(ArchiveError::Entry {
+            problem: EntryProblem::Large,
+            ..
+        })
+    ));
+    assert!(matches!(
+        read("run"),
+        Err(ArchiveError::Entry {
+            problem: EntryProblem::Program,
+            ..
+        })
+    ));
     for (what, bytes) in hostile() {
         // What is wrong with one entry's bytes is found when that entry is read.
         let shown = unpack::member(Cursor::new(bytes), "etc/passwd");

@@ -78,7 +78,10 @@ pub fn member(archive: File, name: &str) -> Result<Option<Vec<u8>>, ArchiveError
 
 impl ArchiveError {
     fn entry(name: &str, problem: EntryProblem) -> Self {
-        Self::Entry { name: name.chars().take(120).collect(), problem }
+        Self::Entry {
+            name: name.chars().take(120).collect(),
+            problem,
+        }
     }
 }
 

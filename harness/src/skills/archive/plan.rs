@@ -21,7 +21,10 @@ const FILE: u32 = 0o100_000;
 const FOLDER: u32 = 0o040_000;
 const LINK: u32 = 0o120_000;
 /// What archives are called that are packed into archives.
-const ARCHIVES: &[&str] = &["zip", "skill", "tar", "tgz", "gz", "bz2", "xz", "zst", "7z", "rar", "jar", "war", "whl", "cab", "iso"];
+const ARCHIVES: &[&str] = &[
+    "zip", "skill", "tar", "tgz", "gz", "bz2", "xz", "zst", "7z", "rar", "jar", "war", "whl",
+    "cab", "iso",
+];
 
 /// What is wrong with an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -34,13 +37,17 @@ pub enum EntryProblem {
     #[error("has a \"..\" or \".\" in its path, or nothing between slashes")]
     Climbs,
     /// A backslash, a colon, a control character, or one that cannot be seen.
-    #[error("has a character in its name that is not allowed, or a blank or dot at the end of a name")]
+    #[error(
+        "has a character in its name that is not allowed, or a blank or dot at the end of a name"
+    )]
     OddName,
     /// Its name is too long or has too many folders.
     #[error("has a name that is too long or too deep")]
     LongName,
     /// Another entry has the same name, perhaps in other letters.
-    #[error("has the same name as another one, or differs from it in nothing but case or the form of its letters")]
+    #[error(
+        "has the same name as another one, or differs from it in nothing but case or the form of its letters"
+    )]
     Twice,
     /// It is a file, and another entry lies in it.
     #[error("is a file and a folder at once")]
@@ -126,10 +133,16 @@ impl Plan {
             if kind == FILE && !is_aside(&path) {
                 check_content(entry, &path).map_err(refused)?;
                 let is_executable = entry.mode.is_some_and(|mode| mode & 0o111 != 0);
-                taken.push(PlannedFile { entry: position, path, bytes: entry.bytes, is_executable });
+                taken.push(PlannedFile {
+                    entry: position,
+                    path,
+                    bytes: entry.bytes,
+                    is_executable,
+                });
             }
         }
-        let is_suspicious = total > 16 * BYTES_WITHOUT_SUSPICION && total / archive_bytes.max(1) > MOST_TIMES / 2;
+        let is_suspicious =
+            total > 16 * BYTES_WITHOUT_SUSPICION && total / archive_bytes.max(1) > MOST_TIMES / 2;
         if total > MOST_BYTES || is_suspicious {
             return Err(ArchiveError::Bomb);
         }
@@ -144,19 +157,30 @@ impl Plan {
             names.next().map(|_| first)
         };
         let first = files.first().and_then(top);
-        if let Some(folder) = first.filter(|folder| files.iter().all(|file| top(file).as_ref() == Some(folder))) {
+        if let Some(folder) =
+            first.filter(|folder| files.iter().all(|file| top(file).as_ref() == Some(folder)))
+        {
             let folder = RelativePath::of_plain_names(&[&folder]);
             for file in &mut files {
                 file.path = file.path.beneath(&folder).unwrap_or_default();
             }
         }
-        let skill_file = files.iter().position(|file| file.path.as_str() == SKILL_FILE).ok_or(ArchiveError::NoSkill)?;
+        let skill_file = files
+            .iter()
+            .position(|file| file.path.as_str() == SKILL_FILE)
+            .ok_or(ArchiveError::NoSkill)?;
         let is_another = |file: &&PlannedFile| {
-            let is_named_so = file.path.split_last().is_some_and(|(_, name)| name.eq_ignore_ascii_case(SKILL_FILE));
+            let is_named_so = file
+                .path
+                .split_last()
+                .is_some_and(|(_, name)| name.eq_ignore_ascii_case(SKILL_FILE));
             is_named_so && file.path.as_str() != SKILL_FILE
         };
         match files.iter().find(is_another) {
-            Some(other) => Err(ArchiveError::entry(other.path.as_str(), EntryProblem::NestedSkill)),
+            Some(other) => Err(ArchiveError::entry(
+                other.path.as_str(),
+                EntryProblem::NestedSkill,
+            )),
             None => Ok(Self { files, skill_file }),
         }
     }
@@ -183,7 +207,11 @@ impl Names {
             let number = self.0.len() + 1;
             let known = self.0.entry((folder, folded(name)));
             let is_new = matches!(known, Entry::Vacant(_));
-            let known = known.or_insert_with(|| Known { number, name: name.to_owned(), is_folder });
+            let known = known.or_insert_with(|| Known {
+                number,
+                name: name.to_owned(),
+                is_folder,
+            });
             match (known.is_folder, is_folder) {
                 _ if is_new => {}
                 _ if known.name != name => return Err(EntryProblem::Twice),
@@ -198,7 +226,11 @@ impl Names {
 }
 
 fn folded(name: &str) -> String {
-    if name.is_ascii() { name.to_ascii_lowercase() } else { name.nfkc().flat_map(char::to_lowercase).nfkc().collect() }
+    if name.is_ascii() {
+        name.to_ascii_lowercase()
+    } else {
+        name.nfkc().flat_map(char::to_lowercase).nfkc().collect()
+    }
 }
 
 /// Reads an entry's name, which names a place within and nothing else.
@@ -206,7 +238,11 @@ fn path_of(name: &str) -> Result<RelativePath, EntryProblem> {
     if name.starts_with('/') {
         return Err(EntryProblem::Absolute);
     }
-    if name.contains(['\\', ':']) || name.chars().any(|c| misleads_a_reader(c) || is_invisible(c)) {
+    if name.contains(['\\', ':'])
+        || name
+            .chars()
+            .any(|c| misleads_a_reader(c) || is_invisible(c))
+    {
         return Err(EntryProblem::OddName);
     }
     let name = name.strip_suffix('/').unwrap_or(name);
@@ -214,10 +250,16 @@ fn path_of(name: &str) -> Result<RelativePath, EntryProblem> {
     if parts.iter().any(|part| matches!(*part, "" | "." | "..")) {
         return Err(EntryProblem::Climbs);
     }
-    if parts.iter().any(|part| part.ends_with(['.', ' ']) || part.starts_with(' ')) {
+    if parts
+        .iter()
+        .any(|part| part.ends_with(['.', ' ']) || part.starts_with(' '))
+    {
         return Err(EntryProblem::OddName);
     }
-    if name.len() > LONGEST_NAME || parts.len() > DEEPEST || parts.iter().any(|part| part.len() > MAX_COMPONENT_BYTES) {
+    if name.len() > LONGEST_NAME
+        || parts.len() > DEEPEST
+        || parts.iter().any(|part| part.len() > MAX_COMPONENT_BYTES)
+    {
         return Err(EntryProblem::LongName);
     }
     RelativePath::parse(name).map_err(|_| EntryProblem::OddName)
@@ -231,7 +273,8 @@ fn is_invisible(c: char) -> bool {
 
 /// Files of no skill: hidden ones, and those in which a desktop keeps what its file system has besides.
 fn is_aside(path: &RelativePath) -> bool {
-    path.components().any(|name| name.starts_with('.')) || path.components().next() == Some("__MACOSX")
+    path.components().any(|name| name.starts_with('.'))
+        || path.components().next() == Some("__MACOSX")
 }
 
 /// `FILE`, `FOLDER` or `LINK`.
@@ -246,12 +289,17 @@ fn kind_of(entry: &EntryFacts) -> Result<u32, EntryProblem> {
 }
 
 fn check_content(entry: &EntryFacts, path: &RelativePath) -> Result<(), EntryProblem> {
-    let ending = path.as_str().rsplit_once('.').map(|(_, ending)| ending.to_ascii_lowercase());
+    let ending = path
+        .as_str()
+        .rsplit_once('.')
+        .map(|(_, ending)| ending.to_ascii_lowercase());
     if entry.is_encrypted {
         Err(EntryProblem::Encrypted)
     } else if !entry.has_known_method {
         Err(EntryProblem::Method)
-    } else if entry.bytes > BYTES_WITHOUT_SUSPICION && entry.bytes / entry.packed.max(1) > MOST_TIMES {
+    } else if entry.bytes > BYTES_WITHOUT_SUSPICION
+        && entry.bytes / entry.packed.max(1) > MOST_TIMES
+    {
         Err(EntryProblem::Bomb)
     } else if ending.is_some_and(|ending| ARCHIVES.contains(&ending.as_str())) {
         Err(EntryProblem::Archive)

@@ -3,17 +3,33 @@
 use super::*;
 
 fn file(name: &str) -> EntryFacts {
-    EntryFacts { name: name.to_owned(), bytes: 10, packed: 10, mode: Some(0o100_644), has_known_method: true, ..EntryFacts::default() }
+    EntryFacts {
+        name: name.to_owned(),
+        bytes: 10,
+        packed: 10,
+        mode: Some(0o100_644),
+        has_known_method: true,
+        ..EntryFacts::default()
+    }
 }
 
 fn folder(name: &str) -> EntryFacts {
-    EntryFacts { is_folder: true, mode: Some(0o040_755), bytes: 0, packed: 0, ..file(name) }
+    EntryFacts {
+        is_folder: true,
+        mode: Some(0o040_755),
+        bytes: 0,
+        packed: 0,
+        ..file(name)
+    }
 }
 
 fn paths(entries: &[EntryFacts]) -> Vec<String> {
     let plan = Plan::of(entries, 1_000).unwrap();
     assert_eq!(plan.files[plan.skill_file].path.as_str(), "SKILL.md");
-    plan.files.iter().map(|file| file.path.as_str().to_owned()).collect()
+    plan.files
+        .iter()
+        .map(|file| file.path.as_str().to_owned())
+        .collect()
 }
 
 fn problem(entries: &[EntryFacts]) -> EntryProblem {
@@ -25,26 +41,64 @@ fn problem(entries: &[EntryFacts]) -> EntryProblem {
 
 #[test]
 fn the_only_folder_at_the_top_is_the_skills_own() {
-    assert_eq!(paths(&[file("SKILL.md"), file("a/b.txt")]), ["SKILL.md", "a/b.txt"]);
-    assert_eq!(paths(&[folder("web/"), file("web/SKILL.md"), folder("web/a/"), file("web/a/b.txt")]), ["SKILL.md", "a/b.txt"]);
-    assert!(matches!(Plan::of(&[file("web/SKILL.md"), file("readme.md")], 1_000), Err(ArchiveError::NoSkill)));
-    assert!(matches!(Plan::of(&[file("a/SKILL.md"), file("b/x.md")], 1_000), Err(ArchiveError::NoSkill)));
+    assert_eq!(
+        paths(&[file("SKILL.md"), file("a/b.txt")]),
+        ["SKILL.md", "a/b.txt"]
+    );
+    assert_eq!(
+        paths(&[
+            folder("web/"),
+            file("web/SKILL.md"),
+            folder("web/a/"),
+            file("web/a/b.txt")
+        ]),
+        ["SKILL.md", "a/b.txt"]
+    );
+    assert!(matches!(
+        Plan::of(&[file("web/SKILL.md"), file("readme.md")], 1_000),
+        Err(ArchiveError::NoSkill)
+    ));
+    assert!(matches!(
+        Plan::of(&[file("a/SKILL.md"), file("b/x.md")], 1_000),
+        Err(ArchiveError::NoSkill)
+    ));
 }
 
 #[test]
 fn what_systems_put_beside_files_and_links_are_left_out() {
-    let link = EntryFacts { mode: Some(0o120_777), ..file("web/link") };
-    let entries =
-        [file(".DS_Store"), file("__MACOSX/web/._SKILL.md"), file("web/SKILL.md"), file("web/.git/config"), link, file("web/a.py")];
+    let link = EntryFacts {
+        mode: Some(0o120_777),
+        ..file("web/link")
+    };
+    let entries = [
+        file(".DS_Store"),
+        file("__MACOSX/web/._SKILL.md"),
+        file("web/SKILL.md"),
+        file("web/.git/config"),
+        link,
+        file("web/a.py"),
+    ];
     assert_eq!(paths(&entries), ["SKILL.md", "a.py"]);
 }
 
 #[test]
 fn scripts_keep_their_right_to_be_run_and_archives_of_other_systems_have_no_modes() {
-    let script = EntryFacts { mode: Some(0o100_755), ..file("run.sh") };
-    let plain = EntryFacts { mode: None, ..file("SKILL.md") };
+    let script = EntryFacts {
+        mode: Some(0o100_755),
+        ..file("run.sh")
+    };
+    let plain = EntryFacts {
+        mode: None,
+        ..file("SKILL.md")
+    };
     let plan = Plan::of(&[plain, script], 1_000).unwrap();
-    assert_eq!(plan.files.iter().map(|file| file.is_executable).collect::<Vec<_>>(), [false, true]);
+    assert_eq!(
+        plan.files
+            .iter()
+            .map(|file| file.is_executable)
+            .collect::<Vec<_>>(),
+        [false, true]
+    );
 }
 
 #[test]
@@ -76,18 +130,39 @@ fn each_trick_with_names_has_its_answer() {
     ] {
         assert_eq!(problem(&[file("SKILL.md"), file(name)]), wanted, "{name:?}");
     }
-    assert_eq!(problem(&[file("SKILL.md"), folder("A/"), file("a/b")]), EntryProblem::Twice);
-    assert_eq!(problem(&[file("SKILL.md"), file("a/b"), file("a")]), EntryProblem::FileAndFolder);
+    assert_eq!(
+        problem(&[file("SKILL.md"), folder("A/"), file("a/b")]),
+        EntryProblem::Twice
+    );
+    assert_eq!(
+        problem(&[file("SKILL.md"), file("a/b"), file("a")]),
+        EntryProblem::FileAndFolder
+    );
 }
 
 #[test]
 fn sizes_are_held_against_what_they_are_packed_into() {
-    let large = |bytes, packed| EntryFacts { bytes, packed, ..file("large.txt") };
-    assert_eq!(problem(&[file("SKILL.md"), large(2 << 20, 100)]), EntryProblem::Bomb);
+    let large = |bytes, packed| EntryFacts {
+        bytes,
+        packed,
+        ..file("large.txt")
+    };
+    assert_eq!(
+        problem(&[file("SKILL.md"), large(2 << 20, 100)]),
+        EntryProblem::Bomb
+    );
     assert!(Plan::of(&[file("SKILL.md"), large(2 << 20, 20 << 10)], 1_000).is_ok());
-    let together: Vec<EntryFacts> =
-        (0..400).map(|at| EntryFacts { name: format!("f{at}"), ..large(1 << 20, 0) }).chain([file("SKILL.md")]).collect();
-    assert!(matches!(Plan::of(&together, 1 << 20), Err(ArchiveError::Bomb)));
+    let together: Vec<EntryFacts> = (0..400)
+        .map(|at| EntryFacts {
+            name: format!("f{at}"),
+            ..large(1 << 20, 0)
+        })
+        .chain([file("SKILL.md")])
+        .collect();
+    assert!(matches!(
+        Plan::of(&together, 1 << 20),
+        Err(ArchiveError::Bomb)
+    ));
     assert!(Plan::of(&together, 10 << 20).is_ok());
     assert!(Plan::of(&[large(u64::MAX, u64::MAX), large(5, 5)], u64::MAX).is_err());
 }

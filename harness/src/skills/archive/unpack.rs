@@ -18,8 +18,15 @@ use crate::skills::frontmatter::{self, Frontmatter};
 /// The longest skill file, in bytes.
 pub(crate) const LONGEST_SKILL_FILE: u64 = 1 << 20;
 /// How compiled programs begin: of Linux, of Windows, of macOS in its forms.
-const PROGRAMS: &[&[u8]] =
-    &[b"\x7fELF", b"MZ", b"\xfe\xed\xfa\xce", b"\xfe\xed\xfa\xcf", b"\xce\xfa\xed\xfe", b"\xcf\xfa\xed\xfe", b"\xca\xfe\xba\xbe"];
+const PROGRAMS: &[&[u8]] = &[
+    b"\x7fELF",
+    b"MZ",
+    b"\xfe\xed\xfa\xce",
+    b"\xfe\xed\xfa\xcf",
+    b"\xce\xfa\xed\xfe",
+    b"\xcf\xfa\xed\xfe",
+    b"\xca\xfe\xba\xbe",
+];
 
 /// The bytes of a file that tell whether it is a program.
 const TELLING: usize = 4;
@@ -59,7 +66,12 @@ impl<R: Read + Seek> SkillArchive<R> {
                 fs::create_dir_all(parent).map_err(Fault::from)?;
             }
             let mode = if file.is_executable { 0o755 } else { 0o644 };
-            let mut target = OpenOptions::new().write(true).create_new(true).mode(mode).open(target).map_err(Fault::from)?;
+            let mut target = OpenOptions::new()
+                .write(true)
+                .create_new(true)
+                .mode(mode)
+                .open(target)
+                .map_err(Fault::from)?;
             copy(&mut self.zip, file, &mut target)?;
         }
         Ok(())
@@ -71,11 +83,26 @@ impl<R: Read + Seek> SkillArchive<R> {
 ///
 /// # Errors
 /// Why the archive, or the file, is refused.
-pub(super) fn member(reader: impl Read + Seek, name: &str) -> Result<Option<Vec<u8>>, ArchiveError> {
+pub(super) fn member(
+    reader: impl Read + Seek,
+    name: &str,
+) -> Result<Option<Vec<u8>>, ArchiveError> {
     let (mut zip, facts, plan) = judged(reader)?;
     let called = |file: &&PlannedFile| facts[file.entry].name == name;
-    let ends_so = |file: &&PlannedFile| facts[file.entry].name.strip_suffix(name).is_some_and(|before| before.ends_with('/'));
-    let Some(file) = plan.files.iter().find(called).or_else(|| plan.files.iter().find(ends_so)) else { return Ok(None) };
+    let ends_so = |file: &&PlannedFile| {
+        facts[file.entry]
+            .name
+            .strip_suffix(name)
+            .is_some_and(|before| before.ends_with('/'))
+    };
+    let Some(file) = plan
+        .files
+        .iter()
+        .find(called)
+        .or_else(|| plan.files.iter().find(ends_so))
+    else {
+        return Ok(None);
+    };
     if file.bytes > LARGEST_SHOWN {
         return Err(ArchiveError::entry(name, EntryProblem::Large));
     }
@@ -85,7 +112,9 @@ pub(super) fn member(reader: impl Read + Seek, name: &str) -> Result<Option<Vec<
 }
 
 /// Decides from the table of contents whether the archive is taken, and what of it.
-fn judged<R: Read + Seek>(mut reader: R) -> Result<(ZipArchive<R>, Vec<EntryFacts>, Plan), ArchiveError> {
+fn judged<R: Read + Seek>(
+    mut reader: R,
+) -> Result<(ZipArchive<R>, Vec<EntryFacts>, Plan), ArchiveError> {
     let bytes = reader.seek(SeekFrom::End(0)).map_err(Fault::from)?;
     if bytes > LARGEST_ARCHIVE {
         return Err(ArchiveError::TooLarge);
@@ -93,9 +122,13 @@ fn judged<R: Read + Seek>(mut reader: R) -> Result<(ZipArchive<R>, Vec<EntryFact
     check_entries(&mut reader)?;
     let mut zip = ZipArchive::new(reader).map_err(unreadable)?;
     if zip.has_duplicate_names() {
-        return Err(ArchiveError::Unreadable("two entries have one name".to_owned()));
+        return Err(ArchiveError::Unreadable(
+            "two entries have one name".to_owned(),
+        ));
     }
-    let facts = (0..zip.len()).map(|entry| facts(&zip, entry)).collect::<Result<Vec<_>, _>>()?;
+    let facts = (0..zip.len())
+        .map(|entry| facts(&zip, entry))
+        .collect::<Result<Vec<_>, _>>()?;
     let plan = Plan::of(&facts, bytes)?;
     zip.validate_header_consistency().map_err(unreadable)?;
     Ok((zip, facts, plan))
@@ -105,13 +138,18 @@ fn judged<R: Read + Seek>(mut reader: R) -> Result<(ZipArchive<R>, Vec<EntryFact
 fn check_entries(reader: &mut (impl Read + Seek)) -> Result<(), ArchiveError> {
     let mut entries = ZipIterable::try_new(reader, Config::default()).map_err(unreadable)?;
     if entries.len() > MOST_ENTRIES {
-        return Err(ArchiveError::TooMany { entries: entries.len() });
+        return Err(ArchiveError::TooMany {
+            entries: entries.len(),
+        });
     }
     let mut begin = None;
     for entry in entries.files().map_err(unreadable)? {
         let entry = entry.map_err(unreadable)?;
         if entry.name_raw().len() > LONGEST_NAME {
-            return Err(ArchiveError::entry(&String::from_utf8_lossy(entry.name_raw()), EntryProblem::LongName));
+            return Err(ArchiveError::entry(
+                &String::from_utf8_lossy(entry.name_raw()),
+                EntryProblem::LongName,
+            ));
         }
         // One stands behind the other, with its name, its comment and whatever else it says.
         let place = entry.central_header_start();
@@ -131,11 +169,17 @@ fn facts<R: Read + Seek>(zip: &ZipArchive<R>, entry: usize) -> Result<EntryFacts
         mode: entry.unix_mode(),
         is_folder: entry.is_dir(),
         is_encrypted: entry.encrypted(),
-        has_known_method: matches!(entry.compression(), CompressionMethod::Stored | CompressionMethod::Deflated),
+        has_known_method: matches!(
+            entry.compression(),
+            CompressionMethod::Stored | CompressionMethod::Deflated
+        ),
     })
 }
 
-fn skill_text<R: Read + Seek>(zip: &mut ZipArchive<R>, plan: &Plan) -> Result<String, ArchiveError> {
+fn skill_text<R: Read + Seek>(
+    zip: &mut ZipArchive<R>,
+    plan: &Plan,
+) -> Result<String, ArchiveError> {
     let file = &plan.files[plan.skill_file];
     let refused = |problem| ArchiveError::entry(file.path.as_str(), problem);
     if file.bytes > LONGEST_SKILL_FILE {
@@ -147,9 +191,16 @@ fn skill_text<R: Read + Seek>(zip: &mut ZipArchive<R>, plan: &Plan) -> Result<St
 }
 
 /// Copies an entry that has to be as large as it was said to be.
-fn copy<R: Read + Seek>(zip: &mut ZipArchive<R>, file: &PlannedFile, to: &mut impl Write) -> Result<(), ArchiveError> {
+fn copy<R: Read + Seek>(
+    zip: &mut ZipArchive<R>,
+    file: &PlannedFile,
+    to: &mut impl Write,
+) -> Result<(), ArchiveError> {
     let refused = |problem| ArchiveError::entry(file.path.as_str(), problem);
-    let mut entry = zip.by_index(file.entry).map_err(unreadable)?.take(file.bytes + 1);
+    let mut entry = zip
+        .by_index(file.entry)
+        .map_err(unreadable)?
+        .take(file.bytes + 1);
     let mut buffer = [0; 16 * 1024];
     let mut copied: u64 = 0;
     // The first bytes may come one by one.
@@ -173,7 +224,11 @@ fn copy<R: Read + Seek>(zip: &mut ZipArchive<R>, file: &PlannedFile, to: &mut im
         }
         to.write_all(&buffer[..read]).map_err(Fault::from)?;
     }
-    if copied == file.bytes { Ok(()) } else { Err(refused(EntryProblem::Lies)) }
+    if copied == file.bytes {
+        Ok(())
+    } else {
+        Err(refused(EntryProblem::Lies))
+    }
 }
 
 fn unreadable(error: ZipError) -> ArchiveError {

@@ -12,18 +12,32 @@ use super::viewer::{BEAT, follow};
 use super::world::{Asked, World};
 use crate::ids::{RunId, ThreadId};
 use crate::messages::Message;
-use crate::runtime::runs::{CancelAction, Durability, MultitaskStrategy, RunSpec, RunStatus, WaitOutcome};
+use crate::runtime::runs::{
+    CancelAction, Durability, MultitaskStrategy, RunSpec, RunStatus, WaitOutcome,
+};
 use crate::runtime::tasks::{TaskKind, TaskPanicked};
 
 /// How long an answer may take once all is well.
 const FRESH: Duration = Duration::from_secs(30);
 
 /// Begins all clients of a story.
-pub(super) fn begin(world: &Arc<World>, cluster: &Arc<Cluster>) -> Vec<JoinHandle<Result<(), TaskPanicked>>> {
+pub(super) fn begin(
+    world: &Arc<World>,
+    cluster: &Arc<Cluster>,
+) -> Vec<JoinHandle<Result<(), TaskPanicked>>> {
     let threads = 1 + world.chance.below(2);
     let client = |number: usize| {
-        let client = Client { number, threads, world: world.clone(), cluster: cluster.clone() };
-        world.tasks.spawn(TaskKind::Finish, "client", async move { client.live().await })
+        let client = Client {
+            number,
+            threads,
+            world: world.clone(),
+            cluster: cluster.clone(),
+        };
+        world.tasks.spawn(
+            TaskKind::Finish,
+            "client",
+            async move { client.live().await },
+        )
     };
     (0..2 + world.chance.below(2)).map(client).collect()
 }
@@ -48,28 +62,57 @@ impl Client {
             }
         }
         for viewer in following {
-            viewer.await.expect("not aborted").expect("a viewer does not panic");
+            viewer
+                .await
+                .expect("not aborted")
+                .expect("a viewer does not panic");
         }
     }
 
     async fn ask(&self, nth: usize) -> Option<JoinHandle<Result<(), TaskPanicked>>> {
         let chance = &self.world.chance;
         let thread = format!("t{}", chance.below(self.threads));
-        let strategies = [MultitaskStrategy::Reject, MultitaskStrategy::Enqueue, MultitaskStrategy::Interrupt, MultitaskStrategy::Rollback];
+        let strategies = [
+            MultitaskStrategy::Reject,
+            MultitaskStrategy::Enqueue,
+            MultitaskStrategy::Interrupt,
+            MultitaskStrategy::Rollback,
+        ];
         let strategy = *chance.pick(&strategies);
-        let durability = *chance.pick(&[Durability::Async, Durability::Async, Durability::Async, Durability::Sync, Durability::Exit]);
-        let delay = if chance.of_thousand(100) { chance.millis(100, 3_000) } else { Duration::ZERO };
+        let durability = *chance.pick(&[
+            Durability::Async,
+            Durability::Async,
+            Durability::Async,
+            Durability::Sync,
+            Durability::Exit,
+        ]);
+        let delay = if chance.of_thousand(100) {
+            chance.millis(100, 3_000)
+        } else {
+            Duration::ZERO
+        };
         let label = format!("{thread}-c{}-{nth}", self.number);
         let script = script(&label, &self.world);
-        let spec = RunSpec { multitask: strategy, durability, delay, ..spec_of(&script, &thread) };
+        let spec = RunSpec {
+            multitask: strategy,
+            durability,
+            delay,
+            ..spec_of(&script, &thread)
+        };
         let run_id = note(&self.world, &script, &spec);
-        self.world.tell("client", format_args!("asks for {label} {} {durability:?}", strategy.as_str()));
+        self.world.tell(
+            "client",
+            format_args!("asks for {label} {} {durability:?}", strategy.as_str()),
+        );
         let node = self.cluster.any().clone();
         match chance.below(3) {
             0 => {
-                let accepted = node.request(|runs| async move { runs.create_background(spec).await }).await;
+                let accepted = node
+                    .request(|runs| async move { runs.create_background(spec).await })
+                    .await;
                 self.heard(&run_id, matches!(accepted, Some(Ok(_))));
-                (accepted.is_some_and(|answer| answer.is_ok()) && chance.of_thousand(600)).then(|| self.follow(run_id, None))
+                (accepted.is_some_and(|answer| answer.is_ok()) && chance.of_thousand(600))
+                    .then(|| self.follow(run_id, None))
             }
             1 => {
                 let there = node.clone();
@@ -87,7 +130,9 @@ impl Client {
                 }
             }
             _ => {
-                let over = node.request(|runs| async move { runs.create_and_wait(spec).await }).await;
+                let over = node
+                    .request(|runs| async move { runs.create_and_wait(spec).await })
+                    .await;
                 self.heard(&run_id, matches!(over, Some(Ok(_))));
                 None
             }
@@ -95,71 +140,133 @@ impl Client {
     }
 
     fn heard(&self, run_id: &RunId, acked: bool) {
-        self.world.tell("client", format_args!("{run_id} is {}accepted", if acked { "" } else { "not " }));
+        self.world.tell(
+            "client",
+            format_args!("{run_id} is {}accepted", if acked { "" } else { "not " }),
+        );
         if let Some(asked) = self.world.books.lock().asked.get_mut(run_id.as_str()) {
             asked.acked |= acked;
         }
     }
 
     async fn cancel(&self) {
-        let Some(run_id) = self.some_run() else { return };
+        let Some(run_id) = self.some_run() else {
+            return;
+        };
         let chance = &self.world.chance;
-        let action = *chance.pick(&[CancelAction::Interrupt, CancelAction::Interrupt, CancelAction::Rollback]);
+        let action = *chance.pick(&[
+            CancelAction::Interrupt,
+            CancelAction::Interrupt,
+            CancelAction::Rollback,
+        ]);
         let wait = chance.of_thousand(300);
-        self.world.tell("client", format_args!("cancels {run_id} {action:?}"));
+        self.world
+            .tell("client", format_args!("cancels {run_id} {action:?}"));
         let node = self.cluster.any().clone();
-        node.request(|runs| async move { runs.cancel(None, &run_id, action, wait).await.is_ok() }).await;
+        node.request(|runs| async move { runs.cancel(None, &run_id, action, wait).await.is_ok() })
+            .await;
     }
 
     fn some_run(&self) -> Option<RunId> {
         let books = self.world.books.lock();
-        let known: Vec<RunId> = books.asked.values().map(|asked| asked.run_id.clone()).collect();
+        let known: Vec<RunId> = books
+            .asked
+            .values()
+            .map(|asked| asked.run_id.clone())
+            .collect();
         (!known.is_empty()).then(|| self.world.chance.pick(&known).clone())
     }
 
-    fn follow(&self, run_id: RunId, connection: Option<super::nodes::Connection>) -> JoinHandle<Result<(), TaskPanicked>> {
+    fn follow(
+        &self,
+        run_id: RunId,
+        connection: Option<super::nodes::Connection>,
+    ) -> JoinHandle<Result<(), TaskPanicked>> {
         let following = follow(self.world.clone(), self.cluster.clone(), run_id, connection);
-        self.world.tasks.spawn(TaskKind::Finish, "viewer", following)
+        self.world
+            .tasks
+            .spawn(TaskKind::Finish, "viewer", following)
     }
 }
 
 fn script(label: &str, world: &World) -> Script {
     let chance = &world.chance;
-    let calls = |_| (0..1 + chance.below(3)).map(|_| (*chance.pick(&["reads", "puts", "sends"])).to_owned()).collect();
-    Script { label: label.to_owned(), turns: (0..chance.below(3)).map(calls).collect(), words: 1 + chance.below(5) }
+    let calls = |_| {
+        (0..1 + chance.below(3))
+            .map(|_| (*chance.pick(&["reads", "puts", "sends"])).to_owned())
+            .collect()
+    };
+    Script {
+        label: label.to_owned(),
+        turns: (0..chance.below(3)).map(calls).collect(),
+        words: 1 + chance.below(5),
+    }
 }
 
 fn spec_of(script: &Script, thread: &str) -> RunSpec {
     let thread = ThreadId::parse(thread).expect("a plain id");
     let text = script.text();
-    let message = Message::human(text.clone()).with(|body| body.id = Some(format!("h-{}", script.label)));
+    let message =
+        Message::human(text.clone()).with(|body| body.id = Some(format!("h-{}", script.label)));
     let kwargs = serde_json::json!({"input": {"messages": [message]}});
-    RunSpec { run_id: Some(RunId::parse(&script.label).expect("a plain id")), kwargs, ..RunSpec::ask("agent", thread, message) }
+    RunSpec {
+        run_id: Some(RunId::parse(&script.label).expect("a plain id")),
+        kwargs,
+        ..RunSpec::ask("agent", thread, message)
+    }
 }
 
 fn note(world: &World, script: &Script, spec: &RunSpec) -> RunId {
     let run_id = RunId::parse(&script.label).expect("a plain id");
-    let crate::runtime::runs::RunScope::Stateful { thread_id, .. } = spec.scope.clone() else { unreachable!("all have threads") };
-    let asked = Asked { run_id: run_id.clone(), thread_id, durability: spec.durability, steps: script.turns.len(), acked: false };
+    let crate::runtime::runs::RunScope::Stateful { thread_id, .. } = spec.scope.clone() else {
+        unreachable!("all have threads")
+    };
+    let asked = Asked {
+        run_id: run_id.clone(),
+        thread_id,
+        durability: spec.durability,
+        steps: script.turns.len(),
+        acked: false,
+    };
     world.books.lock().asked.insert(script.label.clone(), asked);
     run_id
 }
 
 /// After all that, each thread answers once more, soon.
 pub(super) async fn ask_once_more(world: &Arc<World>, cluster: &Arc<Cluster>) {
-    let mut threads: Vec<String> = world.books.lock().asked.values().map(|asked| asked.thread_id.to_string()).collect();
+    let mut threads: Vec<String> = world
+        .books
+        .lock()
+        .asked
+        .values()
+        .map(|asked| asked.thread_id.to_string())
+        .collect();
     threads.dedup();
     for thread in threads {
-        let script = Script { label: format!("{thread}-fresh-0"), turns: vec![vec!["puts".to_owned(), "reads".to_owned()]], words: 3 };
+        let script = Script {
+            label: format!("{thread}-fresh-0"),
+            turns: vec![vec!["puts".to_owned(), "reads".to_owned()]],
+            words: 3,
+        };
         let spec = spec_of(&script, &thread);
         let run_id = note(world, &script, &spec);
         let node = cluster.any().clone();
-        let answer = timeout(FRESH, node.request(|runs| async move { runs.create_and_wait(spec).await })).await;
+        let answer = timeout(
+            FRESH,
+            node.request(|runs| async move { runs.create_and_wait(spec).await }),
+        )
+        .await;
         match answer {
             Ok(Some(Ok((_, WaitOutcome::Values(_))))) => {
                 let stored = super::verdicts::stored(cluster, &run_id).await;
-                if stored.as_ref().is_none_or(|run| run.status != RunStatus::Success) {
-                    world.broken(format_args!("a fresh run of {thread} ended in {:?}", stored.map(|run| run.status)));
+                if stored
+                    .as_ref()
+                    .is_none_or(|run| run.status != RunStatus::Success)
+                {
+                    world.broken(format_args!(
+                        "a fresh run of {thread} ended in {:?}",
+                        stored.map(|run| run.status)
+                    ));
                 }
             }
             other => world.broken(format_args!("a fresh run of {thread} came to {other:?}")),

@@ -13,24 +13,37 @@ use super::world::World;
 use crate::ids::{CheckpointId, NodeId, RunId, ThreadId};
 use crate::runtime::actor_context::Owner;
 use crate::runtime::checkpoint::{
-    CheckpointError, CheckpointMeta, CheckpointWrite, Checkpointer, HistoryQuery, KeptHistory, OutsideWrite, PutError, Snapshot,
+    CheckpointError, CheckpointMeta, CheckpointWrite, Checkpointer, HistoryQuery, KeptHistory,
+    OutsideWrite, PutError, Snapshot,
 };
 use crate::runtime::memory::MemoryStores;
 use crate::runtime::runs::store::{
-    AdmitError, Admitted, CallProgress, Claimed, CommitError, EventQuery, Hold, Lease, NewRun, NewRunEvent, NodeRecord, NodeStore,
-    OwnedRun, RunCommit, RunCommitStore, RunCreateStore, RunDeleteStore, RunEvent, RunEventStore, RunListQuery, RunQueryStore, RunStanding,
-    StoreError, ToolLedger,
+    AdmitError, Admitted, CallProgress, Claimed, CommitError, EventQuery, Hold, Lease, NewRun,
+    NewRunEvent, NodeRecord, NodeStore, OwnedRun, RunCommit, RunCommitStore, RunCreateStore,
+    RunDeleteStore, RunEvent, RunEventStore, RunListQuery, RunQueryStore, RunStanding, StoreError,
+    ToolLedger,
 };
 use crate::runtime::runs::{CancelAction, RunRecord};
 
 /// Commits, and looks whether the store should have let it: an attempt that is over writes nothing, and a run ends once.
-async fn judged(stores: Arc<MemoryStores>, world: Arc<World>, commit: RunCommit) -> Result<(), CommitError> {
+async fn judged(
+    stores: Arc<MemoryStores>,
+    world: Arc<World>,
+    commit: RunCommit,
+) -> Result<(), CommitError> {
     let before = RunQueryStore::get(&*stores, &commit.run_id, &Owner::None).await?;
-    let (run_id, attempt, end) = (commit.run_id.clone(), commit.attempt, commit.end.as_ref().map(|end| end.status));
+    let (run_id, attempt, end) = (
+        commit.run_id.clone(),
+        commit.attempt,
+        commit.end.as_ref().map(|end| end.status),
+    );
     stores.commit(commit).await?;
     if let Some(before) = before {
         if before.attempt != attempt {
-            world.broken(format_args!("attempt {attempt} wrote run {run_id}, which was at {}", before.attempt));
+            world.broken(format_args!(
+                "attempt {attempt} wrote run {run_id}, which was at {}",
+                before.attempt
+            ));
         }
         if let Some(end) = end.filter(|_| !before.status.is_terminal()) {
             world.books.lock().ends.entry(run_id).or_default().push(end);
@@ -40,18 +53,35 @@ async fn judged(stores: Arc<MemoryStores>, world: Arc<World>, commit: RunCommit)
 }
 
 fn shown(commit: &RunCommit) -> String {
-    let RunCommit { run_id, attempt, batch, advance, events, checkpoints, calls, end, .. } = commit;
+    let RunCommit {
+        run_id,
+        attempt,
+        batch,
+        advance,
+        events,
+        checkpoints,
+        calls,
+        end,
+        ..
+    } = commit;
     let (events, checkpoints, calls) = (events.len(), checkpoints.len(), calls.len());
     let advance = advance.map_or("-", |status| status.as_str());
     let end = end.as_ref().map_or("-", |end| end.status.as_str());
-    format!("{run_id}/{attempt}#{batch} to {advance}, {events} events, {checkpoints} checkpoints, {calls} calls, end {end}")
+    format!(
+        "{run_id}/{attempt}#{batch} to {advance}, {events} events, {checkpoints} checkpoints, {calls} calls, end {end}"
+    )
 }
 
 #[async_trait]
 impl RunCommitStore for FaultyStores {
     async fn commit(&self, commit: RunCommit) -> Result<(), CommitError> {
         let details = shown(&commit);
-        self.write("commit", details, judged(self.stores.clone(), self.world.clone(), commit)).await
+        self.write(
+            "commit",
+            details,
+            judged(self.stores.clone(), self.world.clone(), commit),
+        )
+        .await
     }
 }
 
@@ -60,31 +90,56 @@ impl RunCreateStore for FaultyStores {
     async fn admit(&self, run: NewRun) -> Result<Admitted, AdmitError> {
         let stores = self.stores.clone();
         let details = format!("{} {}", run.run_id, run.multitask.as_str());
-        self.write("admit", details, async move { stores.admit(run).await }).await
+        self.write("admit", details, async move { stores.admit(run).await })
+            .await
     }
 
-    async fn claim(&self, node: &NodeId, now: DateTime<Utc>) -> Result<Option<Claimed>, StoreError> {
+    async fn claim(
+        &self,
+        node: &NodeId,
+        now: DateTime<Utc>,
+    ) -> Result<Option<Claimed>, StoreError> {
         if self.stores.standing(None, &Owner::None).await?.is_empty() {
             return self.read("claim", async { Ok(None) }).await;
         }
-        let (stores, world, name, node) = (self.stores.clone(), self.world.clone(), self.name.clone(), node.clone());
+        let (stores, world, name, node) = (
+            self.stores.clone(),
+            self.world.clone(),
+            self.name.clone(),
+            node.clone(),
+        );
         let work = async move {
             let claimed = stores.claim(&node, now).await?;
             if let Some(claimed) = &claimed {
-                world.tell(name, format_args!("claims {}/{}", claimed.run.run_id, claimed.run.attempt));
+                world.tell(
+                    name,
+                    format_args!("claims {}/{}", claimed.run.run_id, claimed.run.attempt),
+                );
             }
             Ok(claimed)
         };
         self.write("claim", String::new(), work).await
     }
 
-    async fn take_over(&self, node: &NodeId, now: DateTime<Utc>) -> Result<Option<Claimed>, StoreError> {
-        let (stores, world, name, node) = (self.stores.clone(), self.world.clone(), self.name.clone(), node.clone());
+    async fn take_over(
+        &self,
+        node: &NodeId,
+        now: DateTime<Utc>,
+    ) -> Result<Option<Claimed>, StoreError> {
+        let (stores, world, name, node) = (
+            self.stores.clone(),
+            self.world.clone(),
+            self.name.clone(),
+            node.clone(),
+        );
         let work = async move {
             let taken = stores.take_over(&node, now).await?;
             if let Some(taken) = &taken {
                 world.books.lock().counts.attempts += 1;
-                world.tell(name, format_args!("takes {}/{} over", taken.run.run_id, taken.run.attempt));
+                world.tell(
+                    name,
+                    format_args!("takes {}/{} over", taken.run.run_id, taken.run.attempt),
+                );
             }
             Ok(taken)
         };
@@ -95,21 +150,39 @@ impl RunCreateStore for FaultyStores {
         self.read("next due", self.stores.next_due(now)).await
     }
 
-    async fn request_cancel(&self, run: &RunId, action: CancelAction, at: DateTime<Utc>) -> Result<Option<RunRecord>, StoreError> {
+    async fn request_cancel(
+        &self,
+        run: &RunId,
+        action: CancelAction,
+        at: DateTime<Utc>,
+    ) -> Result<Option<RunRecord>, StoreError> {
         let (stores, run) = (self.stores.clone(), run.clone());
         let details = format!("{run} {action:?}");
-        self.write("request cancel", details, async move { stores.request_cancel(&run, action, at).await }).await
+        self.write("request cancel", details, async move {
+            stores.request_cancel(&run, action, at).await
+        })
+        .await
     }
 }
 
 #[async_trait]
 impl RunQueryStore for FaultyStores {
     async fn get(&self, run: &RunId, owner: &Owner) -> Result<Option<RunRecord>, StoreError> {
-        self.read("get", RunQueryStore::get(&*self.stores, run, owner)).await
+        self.read("get", RunQueryStore::get(&*self.stores, run, owner))
+            .await
     }
 
-    async fn list(&self, thread: &ThreadId, query: &RunListQuery, owner: &Owner) -> Result<Vec<RunRecord>, StoreError> {
-        self.read("list", RunQueryStore::list(&*self.stores, thread, query, owner)).await
+    async fn list(
+        &self,
+        thread: &ThreadId,
+        query: &RunListQuery,
+        owner: &Owner,
+    ) -> Result<Vec<RunRecord>, StoreError> {
+        self.read(
+            "list",
+            RunQueryStore::list(&*self.stores, thread, query, owner),
+        )
+        .await
     }
 
     async fn active(&self, thread: &ThreadId) -> Result<Option<RunRecord>, StoreError> {
@@ -120,8 +193,13 @@ impl RunQueryStore for FaultyStores {
         self.read("kept values", self.stores.kept_values(run)).await
     }
 
-    async fn standing(&self, thread: Option<&ThreadId>, owner: &Owner) -> Result<Vec<RunStanding>, StoreError> {
-        self.read("standing", self.stores.standing(thread, owner)).await
+    async fn standing(
+        &self,
+        thread: Option<&ThreadId>,
+        owner: &Owner,
+    ) -> Result<Vec<RunStanding>, StoreError> {
+        self.read("standing", self.stores.standing(thread, owner))
+            .await
     }
 }
 
@@ -132,7 +210,11 @@ impl RunDeleteStore for FaultyStores {
     }
 
     async fn delete_thread(&self, thread: &ThreadId) -> Result<(), StoreError> {
-        self.read("delete thread", RunDeleteStore::delete_thread(&*self.stores, thread)).await
+        self.read(
+            "delete thread",
+            RunDeleteStore::delete_thread(&*self.stores, thread),
+        )
+        .await
     }
 }
 
@@ -147,17 +229,26 @@ impl ToolLedger for FaultyStores {
 impl NodeStore for FaultyStores {
     async fn register(&self, node: &NodeId, ttl: Duration) -> Result<Lease, StoreError> {
         let (stores, node) = (self.stores.clone(), node.clone());
-        self.write("register", format!("{node}"), async move { stores.register(&node, ttl).await }).await
+        self.write("register", format!("{node}"), async move {
+            stores.register(&node, ttl).await
+        })
+        .await
     }
 
     async fn renew(&self, node: &NodeId, ttl: Duration) -> Result<bool, StoreError> {
         let (stores, node) = (self.stores.clone(), node.clone());
-        self.write("renew", String::new(), async move { stores.renew(&node, ttl).await }).await
+        self.write("renew", String::new(), async move {
+            stores.renew(&node, ttl).await
+        })
+        .await
     }
 
     async fn leave(&self, node: &NodeId) -> Result<(), StoreError> {
         let (stores, node) = (self.stores.clone(), node.clone());
-        self.write("leave", format!("{node}"), async move { stores.leave(&node).await }).await
+        self.write("leave", format!("{node}"), async move {
+            stores.leave(&node).await
+        })
+        .await
     }
 
     async fn hold(&self) -> Result<Hold, StoreError> {
@@ -179,20 +270,38 @@ impl RunEventStore for FaultyStores {
         self.read("append", self.stores.append(events)).await
     }
 
-    async fn list(&self, thread: &ThreadId, query: &EventQuery, owner: &Owner) -> Result<Vec<RunEvent>, StoreError> {
-        self.read("events", RunEventStore::list(&*self.stores, thread, query, owner)).await
+    async fn list(
+        &self,
+        thread: &ThreadId,
+        query: &EventQuery,
+        owner: &Owner,
+    ) -> Result<Vec<RunEvent>, StoreError> {
+        self.read(
+            "events",
+            RunEventStore::list(&*self.stores, thread, query, owner),
+        )
+        .await
     }
 
     async fn count_messages(&self, thread: &ThreadId, owner: &Owner) -> Result<u64, StoreError> {
-        self.read("count messages", self.stores.count_messages(thread, owner)).await
+        self.read("count messages", self.stores.count_messages(thread, owner))
+            .await
     }
 
     async fn delete_run(&self, thread: &ThreadId, run: &RunId) -> Result<(), StoreError> {
-        self.read("delete events", RunEventStore::delete_run(&*self.stores, thread, run)).await
+        self.read(
+            "delete events",
+            RunEventStore::delete_run(&*self.stores, thread, run),
+        )
+        .await
     }
 
     async fn delete_thread(&self, thread: &ThreadId) -> Result<(), StoreError> {
-        self.read("delete a thread's events", RunEventStore::delete_thread(&*self.stores, thread)).await
+        self.read(
+            "delete a thread's events",
+            RunEventStore::delete_thread(&*self.stores, thread),
+        )
+        .await
     }
 }
 
@@ -203,23 +312,50 @@ impl Checkpointer for FaultyStores {
     }
 
     async fn put_outside_run(&self, change: OutsideWrite) -> Result<(), PutError> {
-        self.read("put outside", self.stores.put_outside_run(change)).await
+        self.read("put outside", self.stores.put_outside_run(change))
+            .await
     }
 
-    async fn patch_metadata(&self, thread: &ThreadId, metadata: Map<String, Value>) -> Result<bool, PutError> {
-        self.read("patch metadata", self.stores.patch_metadata(thread, metadata)).await
+    async fn patch_metadata(
+        &self,
+        thread: &ThreadId,
+        metadata: Map<String, Value>,
+    ) -> Result<bool, PutError> {
+        self.read(
+            "patch metadata",
+            self.stores.patch_metadata(thread, metadata),
+        )
+        .await
     }
 
-    async fn get(&self, thread: &ThreadId, id: Option<&CheckpointId>) -> Result<Option<Snapshot>, CheckpointError> {
-        self.read("get checkpoint", Checkpointer::get(&*self.stores, thread, id)).await
+    async fn get(
+        &self,
+        thread: &ThreadId,
+        id: Option<&CheckpointId>,
+    ) -> Result<Option<Snapshot>, CheckpointError> {
+        self.read(
+            "get checkpoint",
+            Checkpointer::get(&*self.stores, thread, id),
+        )
+        .await
     }
 
-    async fn list(&self, thread: &ThreadId, query: &HistoryQuery) -> Result<Vec<Snapshot>, CheckpointError> {
-        self.read("history", Checkpointer::list(&*self.stores, thread, query)).await
+    async fn list(
+        &self,
+        thread: &ThreadId,
+        query: &HistoryQuery,
+    ) -> Result<Vec<Snapshot>, CheckpointError> {
+        self.read("history", Checkpointer::list(&*self.stores, thread, query))
+            .await
     }
 
-    async fn list_meta(&self, thread: &ThreadId, query: &HistoryQuery) -> Result<Vec<CheckpointMeta>, CheckpointError> {
-        self.read("facts of checkpoints", self.stores.list_meta(thread, query)).await
+    async fn list_meta(
+        &self,
+        thread: &ThreadId,
+        query: &HistoryQuery,
+    ) -> Result<Vec<CheckpointMeta>, CheckpointError> {
+        self.read("facts of checkpoints", self.stores.list_meta(thread, query))
+            .await
     }
 
     async fn log_tail(&self, thread: &ThreadId) -> Result<u64, CheckpointError> {
@@ -227,15 +363,32 @@ impl Checkpointer for FaultyStores {
     }
 
     async fn delete_run(&self, thread: &ThreadId, run: &RunId) -> Result<(), CheckpointError> {
-        self.read("delete checkpoints", Checkpointer::delete_run(&*self.stores, thread, run)).await
+        self.read(
+            "delete checkpoints",
+            Checkpointer::delete_run(&*self.stores, thread, run),
+        )
+        .await
     }
 
-    async fn forget_history(&self, thread: &ThreadId, keep: &KeptHistory, most: usize) -> Result<usize, CheckpointError> {
-        self.read("forget a history", self.stores.forget_history(thread, keep, most)).await
+    async fn forget_history(
+        &self,
+        thread: &ThreadId,
+        keep: &KeptHistory,
+        most: usize,
+    ) -> Result<usize, CheckpointError> {
+        self.read(
+            "forget a history",
+            self.stores.forget_history(thread, keep, most),
+        )
+        .await
     }
 
     async fn delete_thread(&self, thread: &ThreadId) -> Result<(), CheckpointError> {
-        self.read("delete a thread's checkpoints", Checkpointer::delete_thread(&*self.stores, thread)).await
+        self.read(
+            "delete a thread's checkpoints",
+            Checkpointer::delete_thread(&*self.stores, thread),
+        )
+        .await
     }
 
     async fn copy_thread(&self, from: &ThreadId, to: &ThreadId) -> Result<(), CheckpointError> {

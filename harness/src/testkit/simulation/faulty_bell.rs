@@ -23,7 +23,9 @@ impl NodeBell for FaultyBell {
 
     fn listen(&self) -> BoxStream<'static, Ring> {
         let world = self.world.clone();
-        let hears = move |_: &Ring| std::future::ready(!world.is_stormy() || !world.chance.of_thousand(300));
+        let hears = move |_: &Ring| {
+            std::future::ready(!world.is_stormy() || !world.chance.of_thousand(300))
+        };
         self.bell.listen().filter(hears).boxed()
     }
 }

@@ -13,7 +13,8 @@ use crate::ids::RunId;
 use crate::runtime::memory::MemoryStreamBridge;
 use crate::runtime::process::Process;
 use crate::runtime::stream_bridge::{
-    BridgeError, EventData, EventId, EventName, ResumeFrom, StreamBridge, StreamKey, Subscription, TerminalKind,
+    BridgeError, EventData, EventId, EventName, ResumeFrom, StreamBridge, StreamKey, Subscription,
+    TerminalKind,
 };
 
 /// One node's line to the bridge.
@@ -45,20 +46,41 @@ impl FaultyBridge {
 
 #[async_trait]
 impl StreamBridge for FaultyBridge {
-    async fn publish(&self, key: &StreamKey, event: EventName, data: EventData) -> Result<EventId, BridgeError> {
+    async fn publish(
+        &self,
+        key: &StreamKey,
+        event: EventName,
+        data: EventData,
+    ) -> Result<EventId, BridgeError> {
         self.pause("publish").await;
         self.bridge.publish(key, event, data).await
     }
 
-    async fn publish_terminal(&self, key: &StreamKey, kind: TerminalKind, data: Option<Bytes>) -> Result<(), BridgeError> {
+    async fn publish_terminal(
+        &self,
+        key: &StreamKey,
+        kind: TerminalKind,
+        data: Option<Bytes>,
+    ) -> Result<(), BridgeError> {
         self.pause("an end").await;
         let published = self.bridge.publish_terminal(key, kind, data).await;
-        self.world.tell(&self.name, format_args!("publishes {kind:?} of {}/{}: {published:?}", key.run_id, key.attempt));
+        self.world.tell(
+            &self.name,
+            format_args!(
+                "publishes {kind:?} of {}/{}: {published:?}",
+                key.run_id, key.attempt
+            ),
+        );
         self.pause("an end that is published").await;
         published
     }
 
-    async fn subscribe(&self, run_id: &RunId, from: ResumeFrom, heartbeat: Duration) -> Result<Subscription, BridgeError> {
+    async fn subscribe(
+        &self,
+        run_id: &RunId,
+        from: ResumeFrom,
+        heartbeat: Duration,
+    ) -> Result<Subscription, BridgeError> {
         self.pause("subscribe").await;
         if self.world.is_stormy() && self.world.chance.of_thousand(20) {
             self.world.fault(&self.name, "cannot subscribe");

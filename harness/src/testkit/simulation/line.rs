@@ -79,7 +79,11 @@ enum Fate {
 
 impl FaultyStores {
     /// Reads.
-    pub(super) async fn read<T, E: Away>(&self, what: &'static str, work: impl Future<Output = Result<T, E>>) -> Result<T, E> {
+    pub(super) async fn read<T, E: Away>(
+        &self,
+        what: &'static str,
+        work: impl Future<Output = Result<T, E>>,
+    ) -> Result<T, E> {
         if self.is_cut() {
             return self.unreachable().await;
         }
@@ -113,7 +117,8 @@ impl FaultyStores {
         }
         let fate = self.fate();
         if fate != Fate::Well {
-            self.world.fault(&self.name, format_args!("{what} {details}: {fate:?}"));
+            self.world
+                .fault(&self.name, format_args!("{what} {details}: {fate:?}"));
         }
         match fate {
             Fate::Lost => {
@@ -123,7 +128,11 @@ impl FaultyStores {
             Fate::DeathBefore => return self.die(what).await,
             _ => {}
         }
-        let latency = if fate == Fate::Late { self.world.chance.millis(50, 1_500) } else { self.latency() };
+        let latency = if fate == Fate::Late {
+            self.world.chance.millis(50, 1_500)
+        } else {
+            self.latency()
+        };
         let (world, name) = (self.world.clone(), self.name.clone());
         let made = async move {
             sleep(latency).await;
@@ -143,7 +152,10 @@ impl FaultyStores {
             }
             _ => {}
         }
-        let answer = made.await.expect("writes are not aborted").expect("writes do not panic");
+        let answer = made
+            .await
+            .expect("writes are not aborted")
+            .expect("writes do not panic");
         self.pause().await;
         match fate {
             // Once the storm is over nobody dies of what it sent.

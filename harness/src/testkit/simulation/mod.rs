@@ -62,7 +62,11 @@ impl Counts {
 
 /// Tells the story of one seed, with its last `tail` lines.
 fn simulate(seed: u64, tail: Option<usize>) -> Story {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().expect("a runtime");
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .start_paused(true)
+        .build()
+        .expect("a runtime");
     let world = runtime.block_on(scope(ActorContext::user(ACTOR), play(seed, tail)));
     // What is left of the dead goes before the verdict is read.
     drop(runtime);
@@ -77,14 +81,20 @@ async fn play(seed: u64, tail: Option<usize>) -> Arc<World> {
     storm::rage(&world, &cluster).await;
     let over = async {
         for client in clients {
-            client.await.expect("not aborted").expect("a client does not panic");
+            client
+                .await
+                .expect("not aborted")
+                .expect("a client does not panic");
         }
         cluster.until_well().await;
         verdicts::until_quiet(&world, &cluster).await;
         verdicts::judge(&world, &cluster).await;
         clients::ask_once_more(&world, &cluster).await;
     };
-    if tokio::time::timeout(Duration::from_secs(900), over).await.is_err() {
+    if tokio::time::timeout(Duration::from_secs(900), over)
+        .await
+        .is_err()
+    {
         world.broken("something waits for ever");
     }
     world

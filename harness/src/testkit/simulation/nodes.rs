@@ -71,7 +71,9 @@ impl Connection {
 impl Cluster {
     pub(super) fn new(world: &Arc<World>) -> Arc<Self> {
         let stores = Arc::new(MemoryStores::shared());
-        let bridge = Arc::new(MemoryStreamBridge::new(MemoryOptions::default()).expect("the defaults are valid"));
+        let bridge = Arc::new(
+            MemoryStreamBridge::new(MemoryOptions::default()).expect("the defaults are valid"),
+        );
         let bell = MemoryNodeBell::default();
         let nodes = (0..2 + world.chance.below(2)).map(|number| {
             Arc::new(Node {
@@ -86,7 +88,10 @@ impl Cluster {
                 ready: Mutex::default(),
             })
         });
-        Arc::new(Self { nodes: nodes.collect(), stores })
+        Arc::new(Self {
+            nodes: nodes.collect(),
+            stores,
+        })
     }
 
     /// Starts all nodes, each to be started again whenever it dies.
@@ -94,15 +99,17 @@ impl Cluster {
         for node in &self.nodes {
             node.begin().await;
             let (kept, world) = (node.clone(), node.world.clone());
-            node.world.tasks.spawn(TaskKind::Service, "node", async move {
-                loop {
-                    let process = kept.process.lock().clone();
-                    process.died().await;
-                    kept.ready.lock().take();
-                    sleep(world.chance.millis(50, 5_000)).await;
-                    kept.begin().await;
-                }
-            });
+            node.world
+                .tasks
+                .spawn(TaskKind::Service, "node", async move {
+                    loop {
+                        let process = kept.process.lock().clone();
+                        process.died().await;
+                        kept.ready.lock().take();
+                        sleep(world.chance.millis(50, 5_000)).await;
+                        kept.begin().await;
+                    }
+                });
         }
     }
 
@@ -129,11 +136,20 @@ impl Node {
             let process = Process::default();
             *self.process.lock() = process.clone();
             self.world.tell(&self.name, "starts");
-            let runs = Arc::new(RunsFacade::new(self.parts(&process), RunLimits { lease: LEASE, ..RunLimits::default() }));
+            let runs = Arc::new(RunsFacade::new(
+                self.parts(&process),
+                RunLimits {
+                    lease: LEASE,
+                    ..RunLimits::default()
+                },
+            ));
             let recovering = runs.clone();
-            let recovered = self.ask(&process, &runs.parts().tasks, async move { recovering.recover().await });
+            let recovered = self.ask(&process, &runs.parts().tasks, async move {
+                recovering.recover().await
+            });
             if let Some(Ok(left)) = recovered.await {
-                self.world.tell(&self.name, format_args!("is ready, {left} runs were left"));
+                self.world
+                    .tell(&self.name, format_args!("is ready, {left} runs were left"));
                 *self.ready.lock() = Some(runs);
                 return;
             }
@@ -145,11 +161,25 @@ impl Node {
 
     fn parts(&self, process: &Process) -> RuntimeParts {
         let (world, process, name) = (self.world.clone(), process.clone(), self.name.clone());
-        let bridge = FaultyBridge { bridge: self.bridge.clone(), world: world.clone(), process: process.clone(), name: name.clone() };
-        let bell = Arc::new(FaultyBell { bell: self.bell.clone(), world: world.clone() });
+        let bridge = FaultyBridge {
+            bridge: self.bridge.clone(),
+            world: world.clone(),
+            process: process.clone(),
+            name: name.clone(),
+        };
+        let bell = Arc::new(FaultyBell {
+            bell: self.bell.clone(),
+            world: world.clone(),
+        });
         let agents = StaticResolver::new().with_agent("agent", agent(&world, &process));
         let tasks = Tasks::within(process.clone());
-        let stores = Arc::new(FaultyStores { stores: self.stores.clone(), world, process, name, cut_until: self.cut_until.clone() });
+        let stores = Arc::new(FaultyStores {
+            stores: self.stores.clone(),
+            world,
+            process,
+            name,
+            cut_until: self.cut_until.clone(),
+        });
         RuntimeParts {
             bridge: Arc::new(bridge),
             checkpointer: stores.clone(),
@@ -184,7 +214,12 @@ impl Node {
         self.ask(&process, &tasks, work(runs)).await
     }
 
-    async fn ask<T: Send + 'static>(&self, process: &Process, tasks: &Tasks, work: impl Future<Output = T> + Send + 'static) -> Option<T> {
+    async fn ask<T: Send + 'static>(
+        &self,
+        process: &Process,
+        tasks: &Tasks,
+        work: impl Future<Output = T> + Send + 'static,
+    ) -> Option<T> {
         let answer = tasks.spawn(TaskKind::Finish, "request", work);
         tokio::select! {
             biased;
@@ -202,7 +237,11 @@ impl Node {
     }
 
     /// Sends the items of a stream to a client, from the process that is there.
-    pub(super) fn send(&self, runs: &RunsFacade, mut items: BoxStream<'static, StreamItem>) -> Connection {
+    pub(super) fn send(
+        &self,
+        runs: &RunsFacade,
+        mut items: BoxStream<'static, StreamItem>,
+    ) -> Connection {
         let (sender, receiver) = mpsc::unbounded_channel();
         let tasks = &runs.parts().tasks;
         let stop = tasks.token().clone();
@@ -213,7 +252,10 @@ impl Node {
                 }
             }
         });
-        Connection { items: receiver, process: self.process.lock().clone() }
+        Connection {
+            items: receiver,
+            process: self.process.lock().clone(),
+        }
     }
 
     pub(super) fn kill(&self) {
@@ -222,29 +264,42 @@ impl Node {
     }
 
     pub(super) fn freeze(&self, time: Duration) {
-        self.world.fault(&self.name, format_args!("stands still for {time:?}"));
-        let (process, world, name) = (self.process.lock().clone(), self.world.clone(), self.name.clone());
+        self.world
+            .fault(&self.name, format_args!("stands still for {time:?}"));
+        let (process, world, name) = (
+            self.process.lock().clone(),
+            self.world.clone(),
+            self.name.clone(),
+        );
         process.freeze();
-        self.world.tasks.spawn(TaskKind::Service, "thaw", async move {
-            sleep(time).await;
-            world.tell(name, "goes on");
-            process.thaw();
-        });
+        self.world
+            .tasks
+            .spawn(TaskKind::Service, "thaw", async move {
+                sleep(time).await;
+                world.tell(name, "goes on");
+                process.thaw();
+            });
     }
 
     pub(super) fn cut_off(&self, time: Duration) {
-        self.world.fault(&self.name, format_args!("is cut off from the store for {time:?}"));
+        self.world.fault(
+            &self.name,
+            format_args!("is cut off from the store for {time:?}"),
+        );
         *self.cut_until.lock() = Instant::now() + time;
     }
 
     pub(super) fn set_clock(&self, off: TimeDelta) {
-        self.world.fault(&self.name, format_args!("has its clock set off by {off}"));
+        self.world
+            .fault(&self.name, format_args!("has its clock set off by {off}"));
         self.watch.set_off(off);
     }
 
     /// Ends the process as a server ends itself that is told to.
     pub(super) async fn stop(&self) {
-        let Some(runs) = self.ready.lock().take() else { return };
+        let Some(runs) = self.ready.lock().take() else {
+            return;
+        };
         self.world.fault(&self.name, "is told to stop");
         let process = self.process.lock().clone();
         let tasks = runs.parts().tasks.clone();

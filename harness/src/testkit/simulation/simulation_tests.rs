@@ -11,9 +11,16 @@ const SEEDS: u64 = 2_000;
 
 /// A number from the environment, such as `SEED=17`.
 fn setting(name: &str) -> Option<u64> {
-    #[expect(clippy::disallowed_methods, reason = "tests have no configuration to ask")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "tests have no configuration to ask"
+    )]
     let value = std::env::var(name).ok()?;
-    Some(value.parse().unwrap_or_else(|_| panic!("{name} is a number, not {value:?}")))
+    Some(
+        value
+            .parse()
+            .unwrap_or_else(|_| panic!("{name} is a number, not {value:?}")),
+    )
 }
 
 /// The numbers of the seeds that broke a promise, and the end of the first one's trace.
@@ -23,23 +30,51 @@ struct Failures(Vec<(u64, Story)>);
 impl Failures {
     fn report(mut self) {
         self.0.sort_by_key(|(seed, _)| *seed);
-        let Some((seed, first)) = self.0.first() else { return };
-        let all: Vec<String> = self.0.iter().map(|(seed, story)| format!("SEED={seed} broke: {}", story.violations.join("; "))).collect();
-        panic!("{}\n\nthe end of SEED={seed}:\n{}", all.join("\n"), first.tail.join("\n"));
+        let Some((seed, first)) = self.0.first() else {
+            return;
+        };
+        let all: Vec<String> = self
+            .0
+            .iter()
+            .map(|(seed, story)| format!("SEED={seed} broke: {}", story.violations.join("; ")))
+            .collect();
+        panic!(
+            "{}\n\nthe end of SEED={seed}:\n{}",
+            all.join("\n"),
+            first.tail.join("\n")
+        );
     }
 }
 
 #[test]
 fn no_seed_breaks_a_promise() {
     if let Some(seed) = setting("SEED") {
-        let story = simulate(seed, setting("TAIL").and_then(|tail| usize::try_from(tail).ok()));
-        println!("{}\n{:?} {:x}", story.tail.join("\n"), story.counts, story.hash);
-        assert!(story.violations.is_empty(), "SEED={seed} broke: {}", story.violations.join("\n"));
+        let story = simulate(
+            seed,
+            setting("TAIL").and_then(|tail| usize::try_from(tail).ok()),
+        );
+        println!(
+            "{}\n{:?} {:x}",
+            story.tail.join("\n"),
+            story.counts,
+            story.hash
+        );
+        assert!(
+            story.violations.is_empty(),
+            "SEED={seed} broke: {}",
+            story.violations.join("\n")
+        );
         return;
     }
-    let (from, seeds) = (setting("FIRST_SEED").unwrap_or(1), setting("SEEDS").unwrap_or(SEEDS));
+    let (from, seeds) = (
+        setting("FIRST_SEED").unwrap_or(1),
+        setting("SEEDS").unwrap_or(SEEDS),
+    );
     let next = AtomicU64::new(from);
-    let (failures, total) = (Mutex::new(Failures::default()), Mutex::new(Counts::default()));
+    let (failures, total) = (
+        Mutex::new(Failures::default()),
+        Mutex::new(Counts::default()),
+    );
     std::thread::scope(|scope| {
         for _ in 0..std::thread::available_parallelism().map_or(2, usize::from) {
             scope.spawn(|| {

@@ -20,7 +20,9 @@ use crate::runtime::stream_bridge::TerminalKind;
 const QUIET: Duration = Duration::from_secs(200);
 
 pub(super) async fn stored(cluster: &Cluster, run_id: &RunId) -> Option<RunRecord> {
-    RunQueryStore::get(&*cluster.stores, run_id, &Owner::None).await.expect("memory is readable")
+    RunQueryStore::get(&*cluster.stores, run_id, &Owner::None)
+        .await
+        .expect("memory is readable")
 }
 
 /// Waits until every run is over.
@@ -29,7 +31,11 @@ pub(super) async fn until_quiet(world: &World, cluster: &Cluster) {
     loop {
         // Also those that are written late.
         sleep(Duration::from_secs(3)).await;
-        let left = cluster.stores.standing(None, &Owner::None).await.expect("memory is readable");
+        let left = cluster
+            .stores
+            .standing(None, &Owner::None)
+            .await
+            .expect("memory is readable");
         if left.is_empty() {
             return;
         }
@@ -50,21 +56,38 @@ pub(super) async fn judge(world: &Arc<World>, cluster: &Cluster) {
     for asked in &asked {
         match stored(cluster, &asked.run_id).await {
             Some(run) => drop(runs.insert(asked.run_id.clone(), run)),
-            None if asked.acked => world.broken(format_args!("{} was accepted and is gone", asked.run_id)),
+            None if asked.acked => {
+                world.broken(format_args!("{} was accepted and is gone", asked.run_id))
+            }
             None => {}
         }
     }
     let mut history = BTreeMap::new();
     for thread in &threads {
-        let head = Checkpointer::get(&*cluster.stores, thread, None).await.expect("memory is readable");
-        history.insert(thread.clone(), head.map(|head| head.state.messages().to_vec()).unwrap_or_default());
-        if cluster.stores.thread(thread).is_some_and(|(status, _)| status == ThreadStatus::Busy) {
+        let head = Checkpointer::get(&*cluster.stores, thread, None)
+            .await
+            .expect("memory is readable");
+        history.insert(
+            thread.clone(),
+            head.map(|head| head.state.messages().to_vec())
+                .unwrap_or_default(),
+        );
+        if cluster
+            .stores
+            .thread(thread)
+            .is_some_and(|(status, _)| status == ThreadStatus::Busy)
+        {
             world.broken(format_args!("thread {thread} is busy with nothing"));
         }
     }
     let broken = {
         let books = world.books.lock();
-        let mut judge = Judge { books: &books, runs: &runs, history: &history, broken: Vec::new() };
+        let mut judge = Judge {
+            books: &books,
+            runs: &runs,
+            history: &history,
+            broken: Vec::new(),
+        };
         judge.ends();
         judge.inputs(&asked);
         judge.answers(&asked);
@@ -92,24 +115,42 @@ impl Judge<'_> {
     /// A run ends once.
     fn ends(&mut self) {
         for run in self.runs.values() {
-            let ends = self.books.ends.get(&run.run_id).cloned().unwrap_or_default();
-            self.holds(ends == [run.status], || format!("{} is {} and ended in {ends:?}", run.run_id, run.status));
+            let ends = self
+                .books
+                .ends
+                .get(&run.run_id)
+                .cloned()
+                .unwrap_or_default();
+            self.holds(ends == [run.status], || {
+                format!("{} is {} and ended in {ends:?}", run.run_id, run.status)
+            });
         }
     }
 
     /// What was accepted is in its thread, once, unless it was undone or never begun.
     fn inputs(&mut self, asked: &[Asked]) {
         for asked in asked {
-            let Some(run) = self.runs.get(&asked.run_id) else { continue };
+            let Some(run) = self.runs.get(&asked.run_id) else {
+                continue;
+            };
             let label = asked.run_id.as_str();
             let marked = format!("{label}|");
             let messages = &self.history[&asked.thread_id];
-            let there = messages.iter().filter(|message| message.is_human() && message.content.text().starts_with(&marked)).count();
+            let there = messages
+                .iter()
+                .filter(|message| message.is_human() && message.content.text().starts_with(&marked))
+                .count();
             let begun = self.books.said.values().any(|said| said.label == label);
             match (run.stop_reason.as_deref(), run.status) {
-                (Some(ROLLED_BACK), _) => self.holds(there == 0, || format!("{label} was undone and is in its thread")),
-                (_, RunStatus::Interrupted) if !begun => self.holds(there <= 1, || format!("{label} is {there} times in its thread")),
-                (_, status) => self.holds(there == 1, || format!("the input of {label} ({status}) is {there} times in its thread")),
+                (Some(ROLLED_BACK), _) => self.holds(there == 0, || {
+                    format!("{label} was undone and is in its thread")
+                }),
+                (_, RunStatus::Interrupted) if !begun => self.holds(there <= 1, || {
+                    format!("{label} is {there} times in its thread")
+                }),
+                (_, status) => self.holds(there == 1, || {
+                    format!("the input of {label} ({status}) is {there} times in its thread")
+                }),
             }
         }
     }
@@ -120,7 +161,9 @@ impl Judge<'_> {
         let mut ids = BTreeSet::new();
         for message in &all {
             let id = message.id.clone().unwrap_or_default();
-            self.holds(ids.insert(id.clone()), || format!("message {id} is twice in a thread"));
+            self.holds(ids.insert(id.clone()), || {
+                format!("message {id} is twice in a thread")
+            });
         }
         for message in all.iter().filter(|message| message.is_ai()) {
             let id = message.id.clone().unwrap_or_default();
@@ -128,24 +171,55 @@ impl Judge<'_> {
             match self.books.said.get(&id) {
                 None => self.broken.push(format!("nobody said {text:?}")),
                 Some(said) => {
-                    let whole = said.text == text || (message.tool_calls().is_empty() && said.text.starts_with(&text));
-                    self.holds(whole, || format!("{:?} was said for {}, {text:?} is in the thread", said.text, said.label));
+                    let whole = said.text == text
+                        || (message.tool_calls().is_empty() && said.text.starts_with(&text));
+                    self.holds(whole, || {
+                        format!(
+                            "{:?} was said for {}, {text:?} is in the thread",
+                            said.text, said.label
+                        )
+                    });
                 }
             }
         }
         for asked in asked {
-            let Some(run) = self.runs.get(&asked.run_id).filter(|run| run.status == RunStatus::Success) else { continue };
+            let Some(run) = self
+                .runs
+                .get(&asked.run_id)
+                .filter(|run| run.status == RunStatus::Success)
+            else {
+                continue;
+            };
             let messages = &self.history[&asked.thread_id];
             let marked = format!("{}|", asked.run_id);
-            let Some(at) = messages.iter().position(|message| message.content.text().starts_with(&marked)) else { continue };
-            let turn: Vec<&Message> = messages[at + 1..].iter().take_while(|message| !message.is_human()).collect();
+            let Some(at) = messages
+                .iter()
+                .position(|message| message.content.text().starts_with(&marked))
+            else {
+                continue;
+            };
+            let turn: Vec<&Message> = messages[at + 1..]
+                .iter()
+                .take_while(|message| !message.is_human())
+                .collect();
             let said: Vec<_> = turn.iter().filter(|message| message.is_ai()).collect();
             let of_run = |message: &&&Message| {
                 let said = message.id.as_ref().and_then(|id| self.books.said.get(id));
-                said.is_some_and(|said| said.label == run.run_id.as_str() && said.whole && said.text == message.content.text())
+                said.is_some_and(|said| {
+                    said.label == run.run_id.as_str()
+                        && said.whole
+                        && said.text == message.content.text()
+                })
             };
             let whole = said.len() == asked.steps + 1 && said.iter().all(of_run);
-            self.holds(whole, || format!("{} went well and has {} answers of {}", run.run_id, said.len(), asked.steps + 1));
+            self.holds(whole, || {
+                format!(
+                    "{} went well and has {} answers of {}",
+                    run.run_id,
+                    said.len(),
+                    asked.steps + 1
+                )
+            });
         }
     }
 
@@ -156,7 +230,11 @@ impl Judge<'_> {
             .values()
             .flatten()
             .filter_map(|message| match &message.kind {
-                MessageKind::Tool { tool_call_id, status, .. } => Some((tool_call_id.as_str(), *status)),
+                MessageKind::Tool {
+                    tool_call_id,
+                    status,
+                    ..
+                } => Some((tool_call_id.as_str(), *status)),
                 _ => None,
             })
             .collect();
@@ -164,7 +242,12 @@ impl Judge<'_> {
             .history
             .values()
             .flatten()
-            .flat_map(|message| message.tool_calls().iter().map(|call| (call.id.clone(), call.name.clone())))
+            .flat_map(|message| {
+                message
+                    .tool_calls()
+                    .iter()
+                    .map(|call| (call.id.clone(), call.name.clone()))
+            })
             .collect();
         let mut done: BTreeMap<&str, Vec<_>> = BTreeMap::new();
         for effect in &self.books.effects {
@@ -172,20 +255,35 @@ impl Judge<'_> {
         }
         for (call, effects) in &done {
             let keys: BTreeSet<&str> = effects.iter().map(|effect| effect.key.as_str()).collect();
-            self.holds(keys.len() == 1, || format!("call {call} has the keys {keys:?}"));
+            self.holds(keys.len() == 1, || {
+                format!("call {call} has the keys {keys:?}")
+            });
             let first = effects[0];
-            self.holds(first.tool != "sends" || effects.len() == 1, || format!("unsafe call {call} was made {} times", effects.len()));
+            self.holds(first.tool != "sends" || effects.len() == 1, || {
+                format!("unsafe call {call} was made {} times", effects.len())
+            });
             let run = self.runs.get(&first.run_id);
             let undone = run.is_none_or(|run| run.stop_reason.as_deref() == Some(ROLLED_BACK));
-            let unsaved = self.books.asked.get(first.run_id.as_str()).is_some_and(|asked| asked.durability == Durability::Exit);
+            let unsaved = self
+                .books
+                .asked
+                .get(first.run_id.as_str())
+                .is_some_and(|asked| asked.durability == Durability::Exit);
             let known = calls.iter().any(|(id, _)| id == call);
             let must_be_known = first.tool != "reads" && !undone && !unsaved;
-            self.holds(known || !must_be_known, || format!("call {call} of {} was made, its thread does not know", first.run_id));
+            self.holds(known || !must_be_known, || {
+                format!(
+                    "call {call} of {} was made, its thread does not know",
+                    first.run_id
+                )
+            });
         }
         for (call, tool) in &calls {
             if results.get(call.as_str()) == Some(&ToolStatus::Success) {
                 let times = done.get(call.as_str()).map_or(0, Vec::len);
-                self.holds(times > 0, || format!("call {call} of {tool} has a result and was never made"));
+                self.holds(times > 0, || {
+                    format!("call {call} of {tool} has a result and was never made")
+                });
             }
         }
     }
@@ -194,28 +292,58 @@ impl Judge<'_> {
     fn views(&mut self) {
         for view in &self.books.views {
             let Some(run) = self.runs.get(&view.run_id) else {
-                self.broken.push(format!("{} was seen to end and is gone", view.run_id));
+                self.broken
+                    .push(format!("{} was seen to end and is gone", view.run_id));
                 continue;
             };
             let undone = run.stop_reason.as_deref() == Some(ROLLED_BACK);
             let fits = match view.end {
                 Some(TerminalKind::End) => run.status == RunStatus::Success,
-                Some(TerminalKind::Error) => matches!(run.status, RunStatus::Error | RunStatus::Timeout),
+                Some(TerminalKind::Error) => {
+                    matches!(run.status, RunStatus::Error | RunStatus::Timeout)
+                }
                 Some(TerminalKind::Cancel) => run.status == RunStatus::Interrupted || undone,
                 None => false,
             };
-            self.holds(fits, || format!("{} ended in {}, a viewer was told {:?}", run.run_id, run.status, view.end));
+            self.holds(fits, || {
+                format!(
+                    "{} ended in {}, a viewer was told {:?}",
+                    run.run_id, run.status, view.end
+                )
+            });
             for (id, text) in &view.texts {
-                let said = self.books.said.get(id).map(|said| said.text.as_str()).unwrap_or_default();
-                self.holds(said.starts_with(text.as_str()), || format!("a viewer of {} read {text:?}, said was {said:?}", run.run_id));
+                let said = self
+                    .books
+                    .said
+                    .get(id)
+                    .map(|said| said.text.as_str())
+                    .unwrap_or_default();
+                self.holds(said.starts_with(text.as_str()), || {
+                    format!(
+                        "a viewer of {} read {text:?}, said was {said:?}",
+                        run.run_id
+                    )
+                });
             }
-            let Some(messages) = self.history.get(&run.thread_id).filter(|_| !view.gapped) else { continue };
+            let Some(messages) = self.history.get(&run.thread_id).filter(|_| !view.gapped) else {
+                continue;
+            };
             for message in messages.iter().filter(|message| message.is_ai()) {
                 let id = message.id.clone().unwrap_or_default();
-                if self.books.said.get(&id).is_some_and(|said| said.label == run.run_id.as_str()) {
+                if self
+                    .books
+                    .said
+                    .get(&id)
+                    .is_some_and(|said| said.label == run.run_id.as_str())
+                {
                     let read = view.texts.get(&id).cloned().unwrap_or_default();
                     let text = message.content.text();
-                    self.holds(read.starts_with(&text), || format!("a viewer of {} read {read:?}, the thread has {text:?}", run.run_id));
+                    self.holds(read.starts_with(&text), || {
+                        format!(
+                            "a viewer of {} read {read:?}, the thread has {text:?}",
+                            run.run_id
+                        )
+                    });
                 }
             }
         }

@@ -33,12 +33,26 @@ pub(super) struct View {
 }
 
 /// Follows a run from its first event.
-pub(super) async fn follow(world: Arc<World>, cluster: Arc<Cluster>, run_id: RunId, mut connection: Option<Connection>) {
-    let mut view = View { run_id, texts: BTreeMap::new(), gapped: false, last: None, end: None };
+pub(super) async fn follow(
+    world: Arc<World>,
+    cluster: Arc<Cluster>,
+    run_id: RunId,
+    mut connection: Option<Connection>,
+) {
+    let mut view = View {
+        run_id,
+        texts: BTreeMap::new(),
+        gapped: false,
+        last: None,
+        end: None,
+    };
     let until = Instant::now() + PATIENCE;
     while view.end.is_none() {
         if Instant::now() > until {
-            world.broken(format_args!("a viewer of {} waits for ever for its end", view.run_id));
+            world.broken(format_args!(
+                "a viewer of {} waits for ever for its end",
+                view.run_id
+            ));
             return;
         }
         match connection.take() {
@@ -50,14 +64,24 @@ pub(super) async fn follow(world: Arc<World>, cluster: Arc<Cluster>, run_id: Run
             },
         }
     }
-    world.tell("viewer", format_args!("saw {} end in {:?} after {:?}", view.run_id, view.end, view.last));
+    world.tell(
+        "viewer",
+        format_args!(
+            "saw {} end in {:?} after {:?}",
+            view.run_id, view.end, view.last
+        ),
+    );
     world.books.lock().views.push(view);
 }
 
 struct NotThere;
 
 impl View {
-    async fn come_back(&self, world: &World, cluster: &Cluster) -> Result<Option<Connection>, NotThere> {
+    async fn come_back(
+        &self,
+        world: &World,
+        cluster: &Cluster,
+    ) -> Result<Option<Connection>, NotThere> {
         sleep(world.chance.millis(20, 800)).await;
         let node = cluster.any().clone();
         let (there, run_id) = (node.clone(), self.run_id.clone());
@@ -69,7 +93,13 @@ impl View {
         match joined.await {
             Some(Ok(open)) => Ok(Some(open)),
             Some(Err(RunError::NotFound(run_id))) => {
-                if world.books.lock().asked.get(run_id.as_str()).is_some_and(|asked| asked.acked) {
+                if world
+                    .books
+                    .lock()
+                    .asked
+                    .get(run_id.as_str())
+                    .is_some_and(|asked| asked.acked)
+                {
                     world.broken(format_args!("{run_id} was accepted and is not there"));
                 }
                 Err(NotThere)
@@ -91,10 +121,17 @@ impl View {
                 StreamItem::Aborted => return,
                 StreamItem::End(kind) => {
                     self.end = Some(kind);
-                    let stored = cluster.stores.get(&self.run_id, &Owner::None).await.expect("readable");
+                    let stored = cluster
+                        .stores
+                        .get(&self.run_id, &Owner::None)
+                        .await
+                        .expect("readable");
                     if stored.as_ref().is_none_or(|run| !run.status.is_terminal()) {
                         let status = stored.map(|run| run.status);
-                        world.broken(format_args!("viewers of {} were told of {kind:?} while it is {status:?}", self.run_id));
+                        world.broken(format_args!(
+                            "viewers of {} were told of {kind:?} while it is {status:?}",
+                            self.run_id
+                        ));
                     }
                     return;
                 }
@@ -105,10 +142,16 @@ impl View {
     fn see(&mut self, event: &StreamEvent, world: &World) {
         let (seq, attempt) = self.last.map_or((0, 0), |last| (last.seq, last.attempt));
         if event.id.seq != seq + 1 || event.id.attempt < attempt {
-            world.broken(format_args!("a viewer of {} got {} after {seq}-{attempt}", self.run_id, event.id));
+            world.broken(format_args!(
+                "a viewer of {} got {} after {seq}-{attempt}",
+                self.run_id, event.id
+            ));
         }
         if event.id.attempt > attempt && event.event != "metadata" && event.event != "error" {
-            world.broken(format_args!("attempt {} of {} begins with {}", event.id.attempt, self.run_id, event.event));
+            world.broken(format_args!(
+                "attempt {} of {} begins with {}",
+                event.id.attempt, self.run_id, event.event
+            ));
         }
         self.last = Some(event.id);
         if event.event == "messages" {
@@ -117,7 +160,10 @@ impl View {
             let chunk = &data[0];
             if chunk["type"] == "AIMessageChunk" {
                 let id = chunk["id"].as_str().unwrap_or_default().to_owned();
-                self.texts.entry(id).or_default().push_str(chunk["content"].as_str().unwrap_or_default());
+                self.texts
+                    .entry(id)
+                    .or_default()
+                    .push_str(chunk["content"].as_str().unwrap_or_default());
             }
         }
     }

@@ -139,7 +139,12 @@ impl World {
             hash: trace.0.finish(),
             tail: trace.1.iter().cloned().collect(),
             violations: self.violations.lock().clone(),
-            counts: Counts { runs: books.asked.len(), effects: books.effects.len(), streams: books.views.len(), ..books.counts },
+            counts: Counts {
+                runs: books.asked.len(),
+                effects: books.effects.len(),
+                streams: books.views.len(),
+                ..books.counts
+            },
         }
     }
 }
@@ -154,7 +159,11 @@ pub(super) struct Watch {
 
 impl Watch {
     pub(super) fn new(world: &Arc<World>) -> Self {
-        Self { world: world.clone(), off: Mutex::default(), last_tick: Mutex::default() }
+        Self {
+            world: world.clone(),
+            off: Mutex::default(),
+            last_tick: Mutex::default(),
+        }
     }
 
     pub(super) fn set_off(&self, by: TimeDelta) {
@@ -171,7 +180,8 @@ impl Clock for Watch {
 
 impl IdSource for Watch {
     fn random(&self) -> Uuid {
-        let wide = (u128::from(self.world.chance.number()) << 64) | u128::from(self.world.chance.number());
+        let wide =
+            (u128::from(self.world.chance.number()) << 64) | u128::from(self.world.chance.number());
         uuid::Builder::from_random_bytes(wide.to_be_bytes()).into_uuid()
     }
 

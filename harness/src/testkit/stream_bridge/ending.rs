@@ -1,15 +1,34 @@
 //! Ends: of a stream, of what is kept of it, and of the bridge.
 
 use super::*;
-use crate::runtime::stream_bridge::{BridgeError, CANCELLED_SENTINEL, END_SENTINEL, ResumeResult, TerminalKind};
+use crate::runtime::stream_bridge::{
+    BridgeError, CANCELLED_SENTINEL, END_SENTINEL, ResumeResult, TerminalKind,
+};
 use crate::runtime::tasks::{TaskKind, Tasks};
 
 async fn assert_ended(scene: &Scene, attempt: u32) {
     let ended = BridgeError::Ended(scene.run.clone());
-    let published = scene.bridge.publish(&scene.key(attempt), EventName::Borrowed("values"), Bytes::from_static(b"1").into()).await;
+    let published = scene
+        .bridge
+        .publish(
+            &scene.key(attempt),
+            EventName::Borrowed("values"),
+            Bytes::from_static(b"1").into(),
+        )
+        .await;
     assert_eq!(published, Err(ended.clone()));
-    assert_eq!(scene.bridge.publish_end(&scene.key(attempt)).await, Err(ended.clone()));
-    let with_error = scene.bridge.publish_terminal(&scene.key(attempt), TerminalKind::Error, Some(Bytes::from_static(b"{}"))).await;
+    assert_eq!(
+        scene.bridge.publish_end(&scene.key(attempt)).await,
+        Err(ended.clone())
+    );
+    let with_error = scene
+        .bridge
+        .publish_terminal(
+            &scene.key(attempt),
+            TerminalKind::Error,
+            Some(Bytes::from_static(b"{}")),
+        )
+        .await;
     assert_eq!(with_error, Err(ended));
 }
 
@@ -18,7 +37,11 @@ pub async fn the_end_comes_once_and_last(factory: &dyn StreamBridgeFactory) {
     let scene = Scene::open(factory).await;
     scene.publish(1, 2).await;
     let mut view = scene.view(ResumeFrom::Start).await;
-    scene.bridge.publish_end(&scene.key(1)).await.expect("ended");
+    scene
+        .bridge
+        .publish_end(&scene.key(1))
+        .await
+        .expect("ended");
     assert_eq!(ids(&mut view, 2).await, [id(1, 1), id(2, 1)]);
     assert_eq!(rest(&mut view).await, [END_SENTINEL]);
     assert_eq!(next(&mut view).await, None);
@@ -31,7 +54,11 @@ pub async fn every_kind_of_end_reaches_viewers_live_and_late(factory: &dyn Strea
         scene.publish(1, 1).await;
         let mut live = scene.view(ResumeFrom::Tail).await;
         assert_silent(&mut live);
-        scene.bridge.publish_terminal(&scene.key(1), kind, None).await.expect("ended");
+        scene
+            .bridge
+            .publish_terminal(&scene.key(1), kind, None)
+            .await
+            .expect("ended");
         assert_eq!(rest(&mut live).await, [StreamItem::End(kind)]);
         let mut late = scene.view(ResumeFrom::Start).await;
         assert_eq!(late.resume, ResumeResult::Ended(kind));
@@ -48,10 +75,24 @@ pub async fn an_error_goes_before_the_end(factory: &dyn StreamBridgeFactory) {
     let scene = Scene::open(factory).await;
     scene.publish(1, 1).await;
     let data = Bytes::from_static(b"{\"error\":\"ValueError\"}");
-    scene.bridge.publish_terminal(&scene.key(1), TerminalKind::Error, Some(data.clone())).await.expect("ended");
+    scene
+        .bridge
+        .publish_terminal(&scene.key(1), TerminalKind::Error, Some(data.clone()))
+        .await
+        .expect("ended");
     let mut view = scene.view(ResumeFrom::After(id(1, 1))).await;
-    let error = StreamEvent { id: id(2, 1), event: EventName::Borrowed("error"), data: data.into() };
-    assert_eq!(rest(&mut view).await, [StreamItem::Event(error), StreamItem::End(TerminalKind::Error)]);
+    let error = StreamEvent {
+        id: id(2, 1),
+        event: EventName::Borrowed("error"),
+        data: data.into(),
+    };
+    assert_eq!(
+        rest(&mut view).await,
+        [
+            StreamItem::Event(error),
+            StreamItem::End(TerminalKind::Error)
+        ]
+    );
 }
 
 /// Whoever asks: this attempt, a later one, and whether or not the stream had events.
@@ -59,7 +100,11 @@ pub async fn nothing_is_published_after_the_end(factory: &dyn StreamBridgeFactor
     for before in [0, 2] {
         let scene = Scene::open(factory).await;
         scene.publish(1, before).await;
-        scene.bridge.publish_end(&scene.key(1)).await.expect("ended");
+        scene
+            .bridge
+            .publish_end(&scene.key(1))
+            .await
+            .expect("ended");
         assert_ended(&scene, 1).await;
         assert_ended(&scene, 2).await;
         let mut view = scene.view(ResumeFrom::Start).await;
@@ -100,7 +145,9 @@ pub async fn cancelling_an_ended_stream_changes_nothing(factory: &dyn StreamBrid
 }
 
 /// Before the delay all is there, after it nothing is, and who was reading reads on. Asking twice is the same as once.
-pub async fn cleanup_forgets_after_its_delay_and_spares_viewers_under_way(factory: &dyn StreamBridgeFactory) {
+pub async fn cleanup_forgets_after_its_delay_and_spares_viewers_under_way(
+    factory: &dyn StreamBridgeFactory,
+) {
     let scene = Scene::open(factory).await;
     scene.publish(1, 200).await;
     let mut under_way = scene.view(ResumeFrom::Start).await;
@@ -110,14 +157,20 @@ pub async fn cleanup_forgets_after_its_delay_and_spares_viewers_under_way(factor
     let delay = 2 * unit;
     scene.bridge.cleanup(&scene.run, delay).await;
     scene.bridge.cleanup(&scene.run, delay).await;
-    assert_eq!(scene.view(ResumeFrom::Start).await.resume, ResumeResult::Ended(TerminalKind::End));
+    assert_eq!(
+        scene.view(ResumeFrom::Start).await.resume,
+        ResumeResult::Ended(TerminalKind::End)
+    );
     tokio::time::sleep(delay + unit / 10).await;
     let mut late = scene.view(ResumeFrom::Start).await;
     assert_eq!(late.resume, ResumeResult::Unknown);
     assert_eq!(rest(&mut late).await, []);
     assert_eq!(rest(&mut under_way).await.len(), 200);
     scene.bridge.cleanup(&scene.run, Duration::ZERO).await;
-    scene.bridge.cleanup(&run_id("never-seen"), Duration::MAX).await;
+    scene
+        .bridge
+        .cleanup(&run_id("never-seen"), Duration::MAX)
+        .await;
 }
 
 /// A closed bridge ends no run: viewers are told to come back elsewhere.
@@ -126,15 +179,37 @@ pub async fn closing_aborts_viewers_and_refuses_all_else(factory: &dyn StreamBri
     scene.publish(1, 1).await;
     let mut waiting = scene.view(ResumeFrom::Tail).await;
     // A task of its own, so that nothing but the bridge can wake it.
-    let waiting = Tasks::new().spawn(TaskKind::Finish, "viewer", async move { rest(&mut waiting).await });
+    let waiting = Tasks::new().spawn(TaskKind::Finish, "viewer", async move {
+        rest(&mut waiting).await
+    });
     tokio::task::yield_now().await;
     scene.bridge.close().await;
-    assert_eq!(waiting.await.expect("joined"), Ok(vec![StreamItem::Aborted]));
+    assert_eq!(
+        waiting.await.expect("joined"),
+        Ok(vec![StreamItem::Aborted])
+    );
     scene.bridge.close().await;
-    let published = scene.bridge.publish(&scene.key(1), EventName::Borrowed("values"), Bytes::from_static(b"1").into()).await;
+    let published = scene
+        .bridge
+        .publish(
+            &scene.key(1),
+            EventName::Borrowed("values"),
+            Bytes::from_static(b"1").into(),
+        )
+        .await;
     assert_eq!(published, Err(BridgeError::Closed));
-    assert_eq!(scene.bridge.publish_end(&scene.key(1)).await, Err(BridgeError::Closed));
-    assert_eq!(scene.bridge.subscribe(&scene.run, ResumeFrom::Start, QUIET).await.map(|view| view.resume), Err(BridgeError::Closed));
+    assert_eq!(
+        scene.bridge.publish_end(&scene.key(1)).await,
+        Err(BridgeError::Closed)
+    );
+    assert_eq!(
+        scene
+            .bridge
+            .subscribe(&scene.run, ResumeFrom::Start, QUIET)
+            .await
+            .map(|view| view.resume),
+        Err(BridgeError::Closed)
+    );
     assert_eq!(scene.bridge.start().await, Err(BridgeError::Closed));
     scene.bridge.cancel(&scene.run).await;
     scene.bridge.mark_awaiting_input(&scene.run).await;

@@ -25,7 +25,8 @@ pub use self::resuming::*;
 pub use self::spilling::*;
 use crate::ids::RunId;
 use crate::runtime::stream_bridge::{
-    EventId, EventName, ResumeFrom, StreamBridge, StreamEvent, StreamItem, StreamKey, StreamLog, Subscription,
+    EventId, EventName, ResumeFrom, StreamBridge, StreamEvent, StreamItem, StreamKey, StreamLog,
+    Subscription,
 };
 
 /// The longest wait for an item that should come.
@@ -48,7 +49,11 @@ pub struct TestLimits {
 impl Default for TestLimits {
     fn default() -> Self {
         let long = Duration::from_secs(60 * 60);
-        Self { max_events: 10_000, stalled_subscriber_timeout: long, idle_stream_ttl: 24 * long }
+        Self {
+            max_events: 10_000,
+            stalled_subscriber_timeout: long,
+            idle_stream_ttl: 24 * long,
+        }
     }
 }
 
@@ -59,7 +64,11 @@ pub trait StreamBridgeFactory: Send + Sync + fmt::Debug {
     async fn open(&self, limits: TestLimits) -> Arc<dyn StreamBridge>;
 
     /// The same over a durable log.
-    async fn open_with_log(&self, limits: TestLimits, log: Arc<dyn StreamLog>) -> Arc<dyn StreamBridge>;
+    async fn open_with_log(
+        &self,
+        limits: TestLimits,
+        log: Arc<dyn StreamLog>,
+    ) -> Arc<dyn StreamBridge>;
 
     /// What limits that tests wait out are multiples of. Where time is not paused: longer than a busy machine stands still, and less than
     /// a quarter of [`PATIENCE`].
@@ -136,11 +145,17 @@ impl Scene {
     }
 
     async fn with(factory: &dyn StreamBridgeFactory, limits: TestLimits) -> Self {
-        Self { bridge: factory.open(limits).await, run: run_id("run-1") }
+        Self {
+            bridge: factory.open(limits).await,
+            run: run_id("run-1"),
+        }
     }
 
     fn key(&self, attempt: u32) -> StreamKey {
-        StreamKey { run_id: self.run.clone(), attempt }
+        StreamKey {
+            run_id: self.run.clone(),
+            attempt,
+        }
     }
 
     /// Publishes `count` events and gives their ids.
@@ -148,14 +163,20 @@ impl Scene {
         let mut ids = Vec::new();
         for nth in 0..count {
             let data = Bytes::from(format!("[{attempt},{nth}]")).into();
-            let published = self.bridge.publish(&self.key(attempt), EventName::Borrowed("values"), data).await;
+            let published = self
+                .bridge
+                .publish(&self.key(attempt), EventName::Borrowed("values"), data)
+                .await;
             ids.push(published.expect("an open stream takes events"));
         }
         ids
     }
 
     async fn end(&self) {
-        self.bridge.publish_end(&self.key(u32::MAX)).await.expect("an open stream can be ended");
+        self.bridge
+            .publish_end(&self.key(u32::MAX))
+            .await
+            .expect("an open stream can be ended");
     }
 
     async fn view(&self, from: ResumeFrom) -> Subscription {
@@ -163,7 +184,10 @@ impl Scene {
     }
 
     async fn view_with(&self, from: ResumeFrom, heartbeat: Duration) -> Subscription {
-        self.bridge.subscribe(&self.run, from, heartbeat).await.expect("an open bridge can be subscribed to")
+        self.bridge
+            .subscribe(&self.run, from, heartbeat)
+            .await
+            .expect("an open bridge can be subscribed to")
     }
 }
 
@@ -178,9 +202,14 @@ fn id(seq: u64, attempt: u32) -> EventId {
 /// The next item, or `None` at the end of the stream.
 async fn next(view: &mut Subscription) -> Option<StreamItem> {
     let began = Instant::now();
-    let item = tokio::time::timeout(PATIENCE, view.items.next()).await.expect("an item or the end should have come");
+    let item = tokio::time::timeout(PATIENCE, view.items.next())
+        .await
+        .expect("an item or the end should have come");
     // A time-out looks once more before it gives up: what is found only then came without waking its viewer.
-    assert!(began.elapsed() < PATIENCE, "the viewer was not woken for {item:?}");
+    assert!(
+        began.elapsed() < PATIENCE,
+        "the viewer was not woken for {item:?}"
+    );
     item
 }
 
@@ -203,7 +232,11 @@ async fn events(view: &mut Subscription, count: usize) -> Vec<StreamEvent> {
 
 /// The ids of the next `count` events.
 async fn ids(view: &mut Subscription, count: usize) -> Vec<EventId> {
-    events(view, count).await.iter().map(|event| event.id).collect()
+    events(view, count)
+        .await
+        .iter()
+        .map(|event| event.id)
+        .collect()
 }
 
 /// Everything up to the end of the stream.

@@ -7,7 +7,10 @@ use crate::runtime::stream_bridge::{BridgeError, CANCELLED_SENTINEL, END_SENTINE
 pub async fn ids_count_from_one_without_holes(factory: &dyn StreamBridgeFactory) {
     let scene = Scene::open(factory).await;
     let published = scene.publish(1, 300).await;
-    assert_eq!(published, (1..=300).map(|seq| id(seq, 1)).collect::<Vec<_>>());
+    assert_eq!(
+        published,
+        (1..=300).map(|seq| id(seq, 1)).collect::<Vec<_>>()
+    );
     let mut view = scene.view(ResumeFrom::Start).await;
     assert_eq!(view.resume, ResumeResult::From(1));
     assert_eq!(ids(&mut view, 300).await, published);
@@ -19,14 +22,29 @@ pub async fn every_viewer_sees_the_same_whenever_it_came(factory: &dyn StreamBri
     scene.publish(1, 1).await;
     let mut early = scene.view(ResumeFrom::Start).await;
     let name = EventName::Owned("messages|tools:1".to_owned());
-    scene.bridge.publish(&scene.key(1), name.clone(), Bytes::from_static(b"{}").into()).await.expect("published");
+    scene
+        .bridge
+        .publish(
+            &scene.key(1),
+            name.clone(),
+            Bytes::from_static(b"{}").into(),
+        )
+        .await
+        .expect("published");
     let mut late = scene.view(ResumeFrom::Start).await;
     scene.publish(1, 100).await;
     scene.end().await;
     let mut very_late = scene.view(ResumeFrom::Start).await;
     let seen = rest(&mut early).await;
     assert_eq!(seen.len(), 103);
-    assert_eq!(seen[1], StreamItem::Event(StreamEvent { id: id(2, 1), event: name, data: Bytes::from_static(b"{}").into() }));
+    assert_eq!(
+        seen[1],
+        StreamItem::Event(StreamEvent {
+            id: id(2, 1),
+            event: name,
+            data: Bytes::from_static(b"{}").into()
+        })
+    );
     assert_eq!(rest(&mut late).await, seen);
     assert_eq!(rest(&mut very_late).await, seen);
 }
@@ -34,7 +52,10 @@ pub async fn every_viewer_sees_the_same_whenever_it_came(factory: &dyn StreamBri
 /// Each run counts for itself, and its viewers see only its events.
 pub async fn runs_do_not_mix(factory: &dyn StreamBridgeFactory) {
     let one = Scene::open(factory).await;
-    let other = Scene { bridge: one.bridge.clone(), run: run_id("run-2") };
+    let other = Scene {
+        bridge: one.bridge.clone(),
+        run: run_id("run-2"),
+    };
     one.publish(1, 2).await;
     other.publish(1, 3).await;
     one.end().await;
@@ -51,7 +72,10 @@ pub async fn a_higher_attempt_goes_on_counting(factory: &dyn StreamBridgeFactory
     scene.publish(1, 2).await;
     assert_eq!(scene.publish(3, 2).await, [id(3, 3), id(4, 3)]);
     let mut view = scene.view(ResumeFrom::Start).await;
-    assert_eq!(ids(&mut view, 4).await, [id(1, 1), id(2, 1), id(3, 3), id(4, 3)]);
+    assert_eq!(
+        ids(&mut view, 4).await,
+        [id(1, 1), id(2, 1), id(3, 3), id(4, 3)]
+    );
 }
 
 /// A superseded attempt can neither publish nor end, and leaves no trace.
@@ -59,8 +83,19 @@ pub async fn a_lower_attempt_is_fenced_off(factory: &dyn StreamBridgeFactory) {
     let scene = Scene::open(factory).await;
     scene.publish(1, 1).await;
     scene.publish(2, 1).await;
-    let fenced = BridgeError::Fenced { run_id: scene.run.clone(), attempt: 1, current: 2 };
-    let published = scene.bridge.publish(&scene.key(1), EventName::Borrowed("values"), Bytes::from_static(b"1").into()).await;
+    let fenced = BridgeError::Fenced {
+        run_id: scene.run.clone(),
+        attempt: 1,
+        current: 2,
+    };
+    let published = scene
+        .bridge
+        .publish(
+            &scene.key(1),
+            EventName::Borrowed("values"),
+            Bytes::from_static(b"1").into(),
+        )
+        .await;
     assert_eq!(published, Err(fenced.clone()));
     assert_eq!(scene.bridge.publish_end(&scene.key(1)).await, Err(fenced));
     assert_eq!(scene.publish(2, 1).await, [id(3, 2)]);
@@ -96,7 +131,10 @@ pub async fn a_waiting_viewer_is_woken_by_every_change(factory: &dyn StreamBridg
     let (item, ()) = tokio::join!(biased; next(&mut view), scene.end());
     assert_eq!(item, Some(END_SENTINEL));
 
-    let scene = Scene { bridge: scene.bridge, run: run_id("cancelled") };
+    let scene = Scene {
+        bridge: scene.bridge,
+        run: run_id("cancelled"),
+    };
     scene.publish(1, 1).await;
     let mut view = scene.view(ResumeFrom::Tail).await;
     let (item, ()) = tokio::join!(biased; next(&mut view), scene.bridge.cancel(&scene.run));

@@ -15,7 +15,9 @@ async fn assert_only_a_gap(scene: &Scene, from: ResumeFrom, earliest: EventId, l
 }
 
 /// After cursor x comes x+1, for every x, on a live and on an ended stream.
-pub async fn a_resumed_viewer_gets_what_comes_strictly_after_its_cursor(factory: &dyn StreamBridgeFactory) {
+pub async fn a_resumed_viewer_gets_what_comes_strictly_after_its_cursor(
+    factory: &dyn StreamBridgeFactory,
+) {
     let scene = Scene::open(factory).await;
     let published = scene.publish(1, 10).await;
     for (seen, cursor) in published.iter().enumerate() {
@@ -70,7 +72,9 @@ pub async fn a_cursor_of_an_attempt_yet_unknown_is_a_gap(factory: &dyn StreamBri
 }
 
 /// What the lost attempt said in this place is void: the newer attempt is seen from its first event.
-pub async fn a_cursor_of_a_lost_attempt_resumes_where_the_newer_one_began(factory: &dyn StreamBridgeFactory) {
+pub async fn a_cursor_of_a_lost_attempt_resumes_where_the_newer_one_began(
+    factory: &dyn StreamBridgeFactory,
+) {
     let scene = Scene::open(factory).await;
     scene.publish(1, 2).await;
     scene.publish(2, 3).await;
@@ -82,7 +86,9 @@ pub async fn a_cursor_of_a_lost_attempt_resumes_where_the_newer_one_began(factor
 }
 
 /// A stream that was lost with the process that owned it begins anew with the next attempt, which may not have come as far yet.
-pub async fn a_cursor_of_an_attempt_that_is_gone_resumes_at_the_beginning(factory: &dyn StreamBridgeFactory) {
+pub async fn a_cursor_of_an_attempt_that_is_gone_resumes_at_the_beginning(
+    factory: &dyn StreamBridgeFactory,
+) {
     let scene = Scene::open(factory).await;
     scene.publish(2, 3).await;
     for seq in [1, 3, 4, 57] {
@@ -95,19 +101,38 @@ pub async fn a_cursor_of_an_attempt_that_is_gone_resumes_at_the_beginning(factor
 
 /// Neither the start nor a cursor is answered from a log that no longer reaches back to it.
 pub async fn a_cursor_below_what_is_kept_is_a_gap(factory: &dyn StreamBridgeFactory) {
-    let scene = Scene::with(factory, TestLimits { max_events: 4, ..TestLimits::default() }).await;
+    let scene = Scene::with(
+        factory,
+        TestLimits {
+            max_events: 4,
+            ..TestLimits::default()
+        },
+    )
+    .await;
     scene.publish(1, 10).await;
     assert_only_a_gap(&scene, ResumeFrom::Start, id(7, 1), id(10, 1)).await;
     for seq in 1..=5 {
         assert_only_a_gap(&scene, ResumeFrom::After(id(seq, 1)), id(7, 1), id(10, 1)).await;
     }
     let mut view = scene.view(ResumeFrom::After(id(6, 1))).await;
-    assert_eq!(ids(&mut view, 4).await, [id(7, 1), id(8, 1), id(9, 1), id(10, 1)]);
+    assert_eq!(
+        ids(&mut view, 4).await,
+        [id(7, 1), id(8, 1), id(9, 1), id(10, 1)]
+    );
 }
 
 /// A hole is never skipped in silence, even under a viewer that is reading.
-pub async fn a_reader_that_is_overtaken_gets_a_gap_and_nothing_after_it(factory: &dyn StreamBridgeFactory) {
-    let scene = Scene::with(factory, TestLimits { max_events: 4, ..TestLimits::default() }).await;
+pub async fn a_reader_that_is_overtaken_gets_a_gap_and_nothing_after_it(
+    factory: &dyn StreamBridgeFactory,
+) {
+    let scene = Scene::with(
+        factory,
+        TestLimits {
+            max_events: 4,
+            ..TestLimits::default()
+        },
+    )
+    .await;
     scene.publish(1, 2).await;
     let mut view = scene.view(ResumeFrom::Start).await;
     assert_eq!(ids(&mut view, 2).await, [id(1, 1), id(2, 1)]);
@@ -119,7 +144,11 @@ pub async fn a_reader_that_is_overtaken_gets_a_gap_and_nothing_after_it(factory:
 /// Nothing is known of the run: the caller must ask the store.
 pub async fn an_unknown_run_gives_an_empty_stream(factory: &dyn StreamBridgeFactory) {
     let scene = Scene::open(factory).await;
-    for from in [ResumeFrom::Start, ResumeFrom::Tail, ResumeFrom::After(id(3, 1))] {
+    for from in [
+        ResumeFrom::Start,
+        ResumeFrom::Tail,
+        ResumeFrom::After(id(3, 1)),
+    ] {
         let mut view = scene.view(from).await;
         assert_eq!(view.resume, ResumeResult::Unknown);
         assert_eq!(rest(&mut view).await, []);

@@ -62,7 +62,14 @@ impl Tool for AskClarification {
         Effect::Pure
     }
 
-    async fn call(&self, args: AskClarificationArgs, _ctx: &ToolContext) -> Result<ToolOutput, ToolError> {
-        Ok(ToolOutput { control: ToolControl::End, ..ToolOutput::text(args.question) })
+    async fn call(
+        &self,
+        args: AskClarificationArgs,
+        _ctx: &ToolContext,
+    ) -> Result<ToolOutput, ToolError> {
+        Ok(ToolOutput {
+            control: ToolControl::End,
+            ..ToolOutput::text(args.question)
+        })
     }
 }

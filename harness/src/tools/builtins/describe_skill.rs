@@ -46,45 +46,81 @@ impl Tool for DescribeSkill {
         Effect::Pure
     }
 
-    async fn call(&self, args: DescribeSkillArgs, ctx: &ToolContext) -> Result<ToolOutput, ToolError> {
-        let skills = self.skills.usable(&ctx.run.actor.user_id, &self.choice).await;
+    async fn call(
+        &self,
+        args: DescribeSkillArgs,
+        ctx: &ToolContext,
+    ) -> Result<ToolOutput, ToolError> {
+        let skills = self
+            .skills
+            .usable(&ctx.run.actor.user_id, &self.choice)
+            .await;
         let skills = skills.map_err(|error| ToolError::for_model(format!("Error: {error}")))?;
-        let found: Vec<String> = found(&skills, args.name.trim()).into_iter().map(described).collect();
+        let found: Vec<String> = found(&skills, args.name.trim())
+            .into_iter()
+            .map(described)
+            .collect();
         if found.is_empty() {
-            return Ok(ToolOutput::text("No skill fits. The names are in the list of skills."));
+            return Ok(ToolOutput::text(
+                "No skill fits. The names are in the list of skills.",
+            ));
         }
         Ok(ToolOutput::text(found.join("\n\n")))
     }
 }
 
 fn described(skill: &Skill) -> String {
-    format!("{}\n{}\n{}", skill.name(), skill.head.description, skill.file())
+    format!(
+        "{}\n{}\n{}",
+        skill.name(),
+        skill.head.description,
+        skill.file()
+    )
 }
 
 /// The skills that a query means, the best first.
 fn found<'a>(skills: &'a [Skill], query: &str) -> Vec<&'a Skill> {
     if let Some(names) = query.strip_prefix("select:") {
         let names: Vec<&str> = names.split(',').map(str::trim).collect();
-        return skills.iter().filter(|skill| names.contains(&skill.name())).collect();
+        return skills
+            .iter()
+            .filter(|skill| names.contains(&skill.name()))
+            .collect();
     }
     let (required, rest) = match query.strip_prefix('+') {
         Some(query) => query.split_once(char::is_whitespace).unwrap_or((query, "")),
         None => ("", query),
     };
-    let pattern = |text: &str| RegexBuilder::new(text).case_insensitive(true).size_limit(LARGEST_PATTERN).build();
-    let Ok(pattern) = pattern(rest.trim()).or_else(|_| pattern(&regex::escape(rest.trim()))) else { return Vec::new() };
+    let pattern = |text: &str| {
+        RegexBuilder::new(text)
+            .case_insensitive(true)
+            .size_limit(LARGEST_PATTERN)
+            .build()
+    };
+    let Ok(pattern) = pattern(rest.trim()).or_else(|_| pattern(&regex::escape(rest.trim()))) else {
+        return Vec::new();
+    };
     let required = required.to_lowercase();
     let hits = |skill: &Skill| {
-        let (in_name, in_text) = (pattern.find_iter(skill.name()).count(), pattern.find_iter(&skill.head.description).count());
+        let (in_name, in_text) = (
+            pattern.find_iter(skill.name()).count(),
+            pattern.find_iter(&skill.head.description).count(),
+        );
         (in_name.min(1), in_name + in_text)
     };
-    let named = skills.iter().filter(|skill| skill.name().to_lowercase().contains(&required));
+    let named = skills
+        .iter()
+        .filter(|skill| skill.name().to_lowercase().contains(&required));
     let mut ranked: Vec<_> = named.map(|skill| (hits(skill), skill)).collect();
     if required.is_empty() {
         ranked.retain(|((_, hits), _)| *hits > 0);
     }
     ranked.sort_by_key(|(hits, _)| std::cmp::Reverse(*hits));
-    ranked.into_iter().take(MOST).map(|(_, skill)| skill).collect()
+    ranked
+        .into_iter()
+        .take(MOST)
+        .map(|(_, skill)| skill)
+        .collect()
 }
 
 #[cfg(test)]
@@ -96,9 +132,21 @@ mod tests {
     use crate::skills::frontmatter::Frontmatter;
 
     fn skill(name: &str, description: &str) -> Skill {
-        let head = Frontmatter { name: name.to_owned(), description: description.to_owned(), ..Frontmatter::default() };
-        let folder = ShelvedFolder { path: RelativePath::parse("public/x").unwrap(), host: "/x".into() };
-        Skill { head, category: Category::Public, enabled: true, folder }
+        let head = Frontmatter {
+            name: name.to_owned(),
+            description: description.to_owned(),
+            ..Frontmatter::default()
+        };
+        let folder = ShelvedFolder {
+            path: RelativePath::parse("public/x").unwrap(),
+            host: "/x".into(),
+        };
+        Skill {
+            head,
+            category: Category::Public,
+            enabled: true,
+            folder,
+        }
     }
 
     #[test]
@@ -109,8 +157,16 @@ mod tests {
             skill("deep-research", "the web"),
             skill("cpp", "code in c++ (new)"),
         ];
-        let names = |query: &str| found(&skills, query).into_iter().map(Skill::name).collect::<Vec<_>>();
-        assert_eq!(names("select:charts, deep-research,none"), ["charts", "deep-research"]);
+        let names = |query: &str| {
+            found(&skills, query)
+                .into_iter()
+                .map(Skill::name)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(
+            names("select:charts, deep-research,none"),
+            ["charts", "deep-research"]
+        );
         assert_eq!(names("DATA"), ["data-analysis", "charts"]);
         assert_eq!(names("+data draw"), ["data-analysis"]);
         assert_eq!(names("C++ (new"), ["cpp"], "what is no pattern is a text");

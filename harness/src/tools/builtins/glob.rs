@@ -59,8 +59,19 @@ impl Tool for Glob {
         let path = readable(&self.home, &args.path)?;
         let pattern = NamePattern::parse(&args.pattern).map_err(refused)?;
         let most = args.max_results.clamp(1, MOST);
-        let Found { rows, incomplete } = files_of(&self.home, ctx).glob(&path, pattern, args.include_dirs, most).await.map_err(failed)?;
-        let rows = rows.into_iter().enumerate().map(|(position, row)| format!("{}. {row}", position + 1)).collect();
-        Ok(ToolOutput::text(render::found(&Found { rows, incomplete }, "paths", &path)))
+        let Found { rows, incomplete } = files_of(&self.home, ctx)
+            .glob(&path, pattern, args.include_dirs, most)
+            .await
+            .map_err(failed)?;
+        let rows = rows
+            .into_iter()
+            .enumerate()
+            .map(|(position, row)| format!("{}. {row}", position + 1))
+            .collect();
+        Ok(ToolOutput::text(render::found(
+            &Found { rows, incomplete },
+            "paths",
+            &path,
+        )))
     }
 }

@@ -63,13 +63,23 @@ impl Tool for Grep {
 
     async fn call(&self, args: GrepArgs, ctx: &ToolContext) -> Result<ToolOutput, ToolError> {
         let path = readable(&self.home, &args.path)?;
-        let GrepArgs { pattern, glob, literal, case_sensitive, .. } = args;
+        let GrepArgs {
+            pattern,
+            glob,
+            literal,
+            case_sensitive,
+            ..
+        } = args;
         let read = move || {
             let files = glob.as_deref().map(NamePattern::parse).transpose()?;
             LineQuery::parse(&pattern, literal, case_sensitive, files)
         };
         let files = files_of(&self.home, ctx);
-        let query = files.in_turn(move || Ok(read())).await.map_err(|fault| refused(fault.to_string()))?.map_err(refused)?;
+        let query = files
+            .in_turn(move || Ok(read()))
+            .await
+            .map_err(|fault| refused(fault.to_string()))?
+            .map_err(refused)?;
         let most = args.max_results.clamp(1, MOST);
         let found = files.grep(&path, query, most).await.map_err(failed)?;
         Ok(ToolOutput::text(render::found(&found, "matches", &path)))

@@ -81,13 +81,22 @@ impl Tool for ListUploadedFiles {
         Effect::Pure
     }
 
-    async fn call(&self, args: ListUploadedFilesArgs, ctx: &ToolContext) -> Result<ToolOutput, ToolError> {
+    async fn call(
+        &self,
+        args: ListUploadedFilesArgs,
+        ctx: &ToolContext,
+    ) -> Result<ToolOutput, ToolError> {
         let files = files_of(&self.home, ctx);
         let root = VirtualPath::of_root(Root::Uploads);
         let items = files.read_dir(&root).await.map_err(failed)?;
         let names: Vec<&str> = items.iter().map(|item| item.path.file_name()).collect();
         let copies = hidden_copies(&files, &names).await;
-        let current = ctx.state.channel(CURRENT).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        let current = ctx
+            .state
+            .channel(CURRENT)
+            .and_then(Value::as_array)
+            .map(Vec::as_slice)
+            .unwrap_or_default();
         let is_current = |name: &str| current.iter().any(|file| file["filename"] == name);
         let mut found: Vec<_> = items
             .iter()
@@ -98,18 +107,29 @@ impl Tool for ListUploadedFiles {
             })
             .collect();
         if found.is_empty() {
-            return Ok(ToolOutput::text("No files were attached to earlier messages."));
+            return Ok(ToolOutput::text(
+                "No files were attached to earlier messages.",
+            ));
         }
         found.sort_by_key(|item| (Reverse(item.stat.modified), item.path.file_name()));
         let shown = args.max_results.clamp(1, MOST).min(found.len());
-        let cut = if shown < found.len() { format!(" (showing the newest {shown})") } else { String::new() };
+        let cut = if shown < found.len() {
+            format!(" (showing the newest {shown})")
+        } else {
+            String::new()
+        };
         let mut lines = vec![format!("Found {} files{cut}", found.len())];
         for item in &found[..shown] {
             let name = item.path.file_name();
             lines.push(format!("- {name} ({})", size_text(item.stat.bytes)));
             lines.push(format!("  Path: {}", item.path));
             if args.include_outline.include(name) {
-                lines.extend(glimpse(&files, name).await.lines().map(|line| format!("  {line}")));
+                lines.extend(
+                    glimpse(&files, name)
+                        .await
+                        .lines()
+                        .map(|line| format!("  {line}")),
+                );
             }
         }
         Ok(ToolOutput::text(lines.join("\n")))

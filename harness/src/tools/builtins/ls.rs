@@ -47,7 +47,10 @@ impl Tool for Ls {
 
     async fn call(&self, args: LsArgs, ctx: &ToolContext) -> Result<ToolOutput, ToolError> {
         let path = readable(&self.home, &args.path)?;
-        let listing = files_of(&self.home, ctx).list(&path, DEPTH).await.map_err(failed)?;
+        let listing = files_of(&self.home, ctx)
+            .list(&path, DEPTH)
+            .await
+            .map_err(failed)?;
         Ok(ToolOutput::text(render::listing(&listing, self.max_chars)))
     }
 }

@@ -15,7 +15,9 @@ mod view_image;
 mod write_file;
 mod write_todos;
 
-pub use ask_clarification::{ASK_CLARIFICATION, AskClarification, AskClarificationArgs, ClarificationType};
+pub use ask_clarification::{
+    ASK_CLARIFICATION, AskClarification, AskClarificationArgs, ClarificationType,
+};
 pub use bash::{Bash, BashArgs};
 pub use describe_skill::{DESCRIBE_SKILL, DescribeSkill, DescribeSkillArgs};
 pub use glob::{Glob, GlobArgs};
@@ -40,12 +42,14 @@ fn files_of(home: &FileHome, ctx: &ToolContext) -> ThreadFiles {
 
 /// Reads the path of what a model wants to change; one that is refused is the model's to mend.
 fn writable(home: &FileHome, raw: &str) -> Result<VirtualPath, ToolError> {
-    home.writable(raw).map_err(|error: PathError| ToolError::for_model(render::error(&error)))
+    home.writable(raw)
+        .map_err(|error: PathError| ToolError::for_model(render::error(&error)))
 }
 
 /// As [`writable`], where skills will do too.
 fn readable(home: &FileHome, raw: &str) -> Result<VirtualPath, ToolError> {
-    home.readable(raw).map_err(|error: PathError| ToolError::for_model(render::error(&error)))
+    home.readable(raw)
+        .map_err(|error: PathError| ToolError::for_model(render::error(&error)))
 }
 
 /// The text of a failed file operation, for the model.

@@ -40,27 +40,51 @@ impl Tool for PresentFiles {
         Effect::Pure
     }
 
-    async fn call(&self, args: PresentFilesArgs, ctx: &ToolContext) -> Result<ToolOutput, ToolError> {
+    async fn call(
+        &self,
+        args: PresentFilesArgs,
+        ctx: &ToolContext,
+    ) -> Result<ToolOutput, ToolError> {
         if args.filepaths.is_empty() {
-            return Err(ToolError::for_model("Error: name at least one file to present."));
+            return Err(ToolError::for_model(
+                "Error: name at least one file to present.",
+            ));
         }
         let files = files_of(&self.home, ctx);
         let mut presented = Vec::with_capacity(args.filepaths.len());
         for raw in &args.filepaths {
-            let path = files.resolve_for_display(raw).map_err(|error| ToolError::for_model(render::error(&error)))?;
+            let path = files
+                .resolve_for_display(raw)
+                .map_err(|error| ToolError::for_model(render::error(&error)))?;
             if path.root() != Root::Outputs {
                 return Err(ToolError::for_model(format!(
                     "Error: {path} is not in /mnt/user-data/outputs; only files there can be presented."
                 )));
             }
-            match files.stat(&path).await.map_err(failed)?.map(|stat| stat.kind) {
+            match files
+                .stat(&path)
+                .await
+                .map_err(failed)?
+                .map(|stat| stat.kind)
+            {
                 Some(NodeKind::File) => {}
-                Some(_) => return Err(ToolError::for_model(format!("Error: {path} is no file; present the files in it one by one."))),
-                None => return Err(ToolError::for_model(format!("Error: {path} does not exist; write it before presenting it."))),
+                Some(_) => {
+                    return Err(ToolError::for_model(format!(
+                        "Error: {path} is no file; present the files in it one by one."
+                    )));
+                }
+                None => {
+                    return Err(ToolError::for_model(format!(
+                        "Error: {path} does not exist; write it before presenting it."
+                    )));
+                }
             }
             presented.push(path.to_string());
         }
         let update = StateUpdate::channel("artifacts", json!(presented));
-        Ok(ToolOutput { update, ..ToolOutput::text("The files are shown to the user.") })
+        Ok(ToolOutput {
+            update,
+            ..ToolOutput::text("The files are shown to the user.")
+        })
     }
 }

@@ -50,8 +50,14 @@ impl Tool for ReadFile {
 
     async fn call(&self, args: ReadFileArgs, ctx: &ToolContext) -> Result<ToolOutput, ToolError> {
         let path = readable(&self.home, &args.path)?;
-        let range = LineRange { start: args.start_line, end: args.end_line };
-        let read = files_of(&self.home, ctx).read_text(&path, range).await.map_err(failed)?;
+        let range = LineRange {
+            start: args.start_line,
+            end: args.end_line,
+        };
+        let read = files_of(&self.home, ctx)
+            .read_text(&path, range)
+            .await
+            .map_err(failed)?;
         Ok(ToolOutput::text(render::file_text(&read, self.max_chars)))
     }
 }

@@ -51,8 +51,15 @@ impl Tool for StrReplace {
     async fn call(&self, args: StrReplaceArgs, ctx: &ToolContext) -> Result<ToolOutput, ToolError> {
         let path = writable(&self.home, &args.path)?;
         let is_empty = args.old_str.is_empty();
-        let which = if args.replace_all { Occurrences::All } else { Occurrences::First };
-        let changed = files_of(&self.home, ctx).replace(&path, args.old_str, args.new_str, which).await.map_err(failed)?;
+        let which = if args.replace_all {
+            Occurrences::All
+        } else {
+            Occurrences::First
+        };
+        let changed = files_of(&self.home, ctx)
+            .replace(&path, args.old_str, args.new_str, which)
+            .await
+            .map_err(failed)?;
         if changed == 0 && !is_empty {
             return Err(ToolError::for_model(format!(
                 "Error: the text to replace does not occur in {path}. Read the file again and give the text exactly as it stands there."

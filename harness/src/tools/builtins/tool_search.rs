@@ -44,15 +44,32 @@ impl Tool for ToolSearch {
         Effect::Pure
     }
 
-    async fn call(&self, args: ToolSearchArgs, _ctx: &ToolContext) -> Result<ToolOutput, ToolError> {
+    async fn call(
+        &self,
+        args: ToolSearchArgs,
+        _ctx: &ToolContext,
+    ) -> Result<ToolOutput, ToolError> {
         let catalog = self.catalog.clone();
         // A pattern is the model's, and may be an evil one.
-        let searching = tokio::task::spawn_blocking(move || catalog.search(&args.query).into_iter().cloned().collect::<Vec<_>>());
-        let found = searching.await.map_err(|error| ToolError::for_model(format!("Error: the search broke off: {error}")))?;
+        let searching = tokio::task::spawn_blocking(move || {
+            catalog
+                .search(&args.query)
+                .into_iter()
+                .cloned()
+                .collect::<Vec<_>>()
+        });
+        let found = searching.await.map_err(|error| {
+            ToolError::for_model(format!("Error: the search broke off: {error}"))
+        })?;
         if found.is_empty() {
-            return Ok(ToolOutput::text("No tool matches. Try another word, or the name of a listed tool with select:."));
+            return Ok(ToolOutput::text(
+                "No tool matches. Try another word, or the name of a listed tool with select:.",
+            ));
         }
         let text = found.iter().map(shown).collect::<Value>().to_string();
-        Ok(ToolOutput { update: self.catalog.promotion(&found), ..ToolOutput::text(text) })
+        Ok(ToolOutput {
+            update: self.catalog.promotion(&found),
+            ..ToolOutput::text(text)
+        })
     }
 }

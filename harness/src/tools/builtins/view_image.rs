@@ -47,23 +47,38 @@ impl Tool for ViewImage {
 
     async fn call(&self, args: ViewImageArgs, ctx: &ToolContext) -> Result<ToolOutput, ToolError> {
         let path = readable(&self.home, &args.image_path)?;
-        let ending = path.file_name().rsplit_once('.').map(|(_, ending)| ending.to_ascii_lowercase()).unwrap_or_default();
+        let ending = path
+            .file_name()
+            .rsplit_once('.')
+            .map(|(_, ending)| ending.to_ascii_lowercase())
+            .unwrap_or_default();
         let Some(promised) = type_of_ending(&ending) else {
             return Err(ToolError::for_model(format!(
                 "Error: {path} is no picture that can be shown; its name must end in jpg, jpeg, png, webp or gif."
             )));
         };
-        let bytes = files_of(&self.home, ctx).read_bytes(&path, MAX_IMAGE_BYTES).await.map_err(failed)?;
+        let bytes = files_of(&self.home, ctx)
+            .read_bytes(&path, MAX_IMAGE_BYTES)
+            .await
+            .map_err(failed)?;
         let found = type_of_content(&bytes);
         if found != Some(promised) {
             let is = found.unwrap_or("no picture");
-            return Err(ToolError::for_model(format!("Error: {path} is {is} by its content, and not {promised} as its name says.")));
+            return Err(ToolError::for_model(format!(
+                "Error: {path} is {is} by its content, and not {promised} as its name says."
+            )));
         }
-        let image = json!({ "mime_type": promised, "size": bytes.len(), "actual_path": path.to_string() });
+        let image =
+            json!({ "mime_type": promised, "size": bytes.len(), "actual_path": path.to_string() });
         let update = StateUpdate::channel("viewed_images", json!({ path.to_string(): image }));
         let mark = json!({ "path": path.to_string(), "mime_type": promised, "size": bytes.len() });
-        let mut output = ToolOutput { update, ..ToolOutput::text(format!("{path} is shown to you now.")) };
-        output.additional_kwargs.insert(kwargs::VIEWED_IMAGE.to_owned(), mark);
+        let mut output = ToolOutput {
+            update,
+            ..ToolOutput::text(format!("{path} is shown to you now."))
+        };
+        output
+            .additional_kwargs
+            .insert(kwargs::VIEWED_IMAGE.to_owned(), mark);
         Ok(output)
     }
 }
@@ -83,7 +98,21 @@ pub fn type_of_content(bytes: &[u8]) -> Option<&'static str> {
     match bytes {
         [0xff, 0xd8, 0xff, ..] => Some("image/jpeg"),
         [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some("image/png"),
-        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Some("image/webp"),
+        [
+            b'R',
+            b'I',
+            b'F',
+            b'F',
+            _,
+            _,
+            _,
+            _,
+            b'W',
+            b'E',
+            b'B',
+            b'P',
+            ..,
+        ] => Some("image/webp"),
         [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..] => Some("image/gif"),
         _ => None,
     }

@@ -45,13 +45,24 @@ impl Tool for WriteFile {
 
     // The same content again changes nothing; a repeated append would write twice.
     fn effect(&self, args: &WriteFileArgs) -> Effect {
-        if args.append { Effect::Unsafe } else { Effect::Keyed }
+        if args.append {
+            Effect::Unsafe
+        } else {
+            Effect::Keyed
+        }
     }
 
     async fn call(&self, args: WriteFileArgs, ctx: &ToolContext) -> Result<ToolOutput, ToolError> {
         let path = writable(&self.home, &args.path)?;
-        let mode = if args.append { WriteMode::Append } else { WriteMode::Replace };
-        files_of(&self.home, ctx).write_text(&path, args.content, mode).await.map_err(failed)?;
+        let mode = if args.append {
+            WriteMode::Append
+        } else {
+            WriteMode::Replace
+        };
+        files_of(&self.home, ctx)
+            .write_text(&path, args.content, mode)
+            .await
+            .map_err(failed)?;
         Ok(done())
     }
 }

@@ -61,9 +61,16 @@ impl Tool for WriteTodos {
         Effect::Pure
     }
 
-    async fn call(&self, args: WriteTodosArgs, _ctx: &ToolContext) -> Result<ToolOutput, ToolError> {
+    async fn call(
+        &self,
+        args: WriteTodosArgs,
+        _ctx: &ToolContext,
+    ) -> Result<ToolOutput, ToolError> {
         let list = json!(args.todos);
         let text = format!("The todo list is now {list}");
-        Ok(ToolOutput { update: StateUpdate::channel(TODOS, list), ..ToolOutput::text(text) })
+        Ok(ToolOutput {
+            update: StateUpdate::channel(TODOS, list),
+            ..ToolOutput::text(text)
+        })
     }
 }

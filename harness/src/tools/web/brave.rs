@@ -26,10 +26,21 @@ pub(super) struct Brave {
 }
 
 impl Brave {
-    async fn ask(&self, path: &str, query: &Query, options: &[(&str, String)]) -> Result<(Value, usize), ToolError> {
-        let most = query.most.map_or(self.most, |most| most.clamp(1, self.most));
+    async fn ask(
+        &self,
+        path: &str,
+        query: &Query,
+        options: &[(&str, String)],
+    ) -> Result<(Value, usize), ToolError> {
+        let most = query
+            .most
+            .map_or(self.most, |most| most.clamp(1, self.most));
         let words: String = query.text.chars().take(LONGEST).collect();
-        let request = self.remote.get(path).query(&[("q", words), ("count", most.to_string())]).query(options);
+        let request = self
+            .remote
+            .get(path)
+            .query(&[("q", words), ("count", most.to_string())])
+            .query(options);
         Ok((self.remote.json(request).await?, most))
     }
 }
@@ -39,14 +50,19 @@ impl PageFinder for Brave {
     async fn find(&self, query: &Query) -> Result<Vec<Hit>, ToolError> {
         let plain = [("text_decorations", "false".to_owned())];
         let (answer, most) = self.ask("/res/v1/web/search", query, &plain).await?;
-        Ok(items(&answer["web"]["results"]).filter_map(|item| Hit::read(item, "url", "description")).take(most).collect())
+        Ok(items(&answer["web"]["results"])
+            .filter_map(|item| Hit::read(item, "url", "description"))
+            .take(most)
+            .collect())
     }
 }
 
 #[async_trait]
 impl PictureFinder for Brave {
     async fn find_pictures(&self, query: &Query) -> Result<Vec<Picture>, ToolError> {
-        let (answer, most) = self.ask("/res/v1/images/search", query, &self.options).await?;
+        let (answer, most) = self
+            .ask("/res/v1/images/search", query, &self.options)
+            .await?;
         let pictures = items(&answer["results"]).map(|item| {
             let picture = &item["properties"];
             let more = [
@@ -66,6 +82,9 @@ impl PictureFinder for Brave {
                     .collect::<Map<_, _>>(),
             }
         });
-        Ok(pictures.filter(|picture| !picture.image_url.is_empty()).take(most).collect())
+        Ok(pictures
+            .filter(|picture| !picture.image_url.is_empty())
+            .take(most)
+            .collect())
     }
 }

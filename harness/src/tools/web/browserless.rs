@@ -26,7 +26,11 @@ impl PageReader for Browserless {
     async fn read(&self, url: &str) -> Result<Page, ToolError> {
         let mut body = json!({ "url": url });
         if let Some(fields) = body.as_object_mut() {
-            fields.extend(self.waits.iter().map(|(key, value)| ((*key).to_owned(), value.clone())));
+            fields.extend(
+                self.waits
+                    .iter()
+                    .map(|(key, value)| ((*key).to_owned(), value.clone())),
+            );
         }
         let mut request = self.remote.post("/content").json(&body);
         if let Some(token) = &self.token {

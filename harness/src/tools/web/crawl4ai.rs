@@ -22,7 +22,14 @@ pub(super) struct Crawl4Ai {
 #[async_trait]
 impl PageReader for Crawl4Ai {
     async fn read(&self, url: &str) -> Result<Page, ToolError> {
-        let answer = self.remote.json(self.remote.post("/md").json(&json!({ "url": url, "f": self.filter }))).await?;
+        let answer = self
+            .remote
+            .json(
+                self.remote
+                    .post("/md")
+                    .json(&json!({ "url": url, "f": self.filter })),
+            )
+            .await?;
         let text = text_of(&answer, "markdown");
         if answer["success"] == false || text.is_empty() {
             return Err(failed("Crawl4AI found no text on this page"));

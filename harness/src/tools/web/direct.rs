@@ -30,16 +30,29 @@ impl PageReader for Direct {
     async fn read(&self, url: &str) -> Result<Page, ToolError> {
         let url = self.client.read(url).map_err(refused)?;
         let fetched = tokio::time::timeout(self.limit, self.follow(url)).await;
-        let (url, kind, body) =
-            fetched.map_err(|_| failed(format_args!("the page took longer than {} seconds", self.limit.as_secs_f64())))??;
+        let (url, kind, body) = fetched.map_err(|_| {
+            failed(format_args!(
+                "the page took longer than {} seconds",
+                self.limit.as_secs_f64()
+            ))
+        })??;
         let text = decoded(&body, &kind);
         match Kind::of(&kind, &text) {
             Kind::Page => readable::read(text, url.into()).await,
-            Kind::Text => Ok(Page { title: Some(name_of(&url)), text }),
+            Kind::Text => Ok(Page {
+                title: Some(name_of(&url)),
+                text,
+            }),
             Kind::Other => {
                 let kind = kind.split(';').next().unwrap_or_default().trim();
-                let kind = if kind.is_empty() { "of no known kind" } else { kind };
-                Err(failed(format_args!("this address holds no text that could be read: it is {kind}")))
+                let kind = if kind.is_empty() {
+                    "of no known kind"
+                } else {
+                    kind
+                };
+                Err(failed(format_args!(
+                    "this address holds no text that could be read: it is {kind}"
+                )))
             }
         }
     }
@@ -49,13 +62,26 @@ impl Direct {
     /// Goes where `url` leads: the address in the end, its content type, and what is there.
     async fn follow(&self, mut url: Url) -> Result<(Url, String, Vec<u8>), ToolError> {
         for _ in 0..=MOST_HOPS {
-            let request = self.client.request(Method::GET, url.clone()).map_err(refused)?;
-            let accepted = "text/html,application/xhtml+xml,text/*;q=0.9,application/json;q=0.8,*/*;q=0.5";
-            let response = request.header(ACCEPT, accepted).send().await.map_err(|error| lost(&error))?;
-            let Some(next) = next_of(&response, &url) else { return Ok((url, type_of(&response), body_of(response).await?)) };
-            url = next.ok_or_else(|| failed("the page redirects to an address that cannot be read"))?;
+            let request = self
+                .client
+                .request(Method::GET, url.clone())
+                .map_err(refused)?;
+            let accepted =
+                "text/html,application/xhtml+xml,text/*;q=0.9,application/json;q=0.8,*/*;q=0.5";
+            let response = request
+                .header(ACCEPT, accepted)
+                .send()
+                .await
+                .map_err(|error| lost(&error))?;
+            let Some(next) = next_of(&response, &url) else {
+                return Ok((url, type_of(&response), body_of(response).await?));
+            };
+            url =
+                next.ok_or_else(|| failed("the page redirects to an address that cannot be read"))?;
         }
-        Err(failed(format_args!("the page redirects more than {MOST_HOPS} times")))
+        Err(failed(format_args!(
+            "the page redirects more than {MOST_HOPS} times"
+        )))
     }
 }
 
@@ -67,7 +93,12 @@ fn next_of(response: &Response, url: &Url) -> Option<Option<Url>> {
 }
 
 fn type_of(response: &Response) -> String {
-    response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default().to_ascii_lowercase()
+    response
+        .headers()
+        .get(CONTENT_TYPE)
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or_default()
+        .to_ascii_lowercase()
 }
 
 /// The body, or as much of it as is read.
@@ -109,10 +140,15 @@ enum Kind {
 impl Kind {
     fn of(content_type: &str, text: &str) -> Self {
         let kind = content_type.split(';').next().unwrap_or_default().trim();
-        let is_text = || !text.contains('\u{0}') && text.chars().filter(|c| *c == '\u{fffd}').count() * 10 <= text.chars().count();
+        let is_text = || {
+            !text.contains('\u{0}')
+                && text.chars().filter(|c| *c == '\u{fffd}').count() * 10 <= text.chars().count()
+        };
         match kind {
             "text/html" | "application/xhtml+xml" => Self::Page,
-            "" | "application/octet-stream" if text.trim_start().starts_with('<') && is_text() => Self::Page,
+            "" | "application/octet-stream" if text.trim_start().starts_with('<') && is_text() => {
+                Self::Page
+            }
             "" | "application/octet-stream" if is_text() => Self::Text,
             "application/json"
             | "application/xml"
@@ -121,7 +157,12 @@ impl Kind {
             | "application/x-yaml"
             | "application/toml"
             | "application/x-ndjson" => Self::Text,
-            _ if kind.starts_with("text/") || kind.ends_with("+json") || kind.ends_with("+xml") && kind != "image/svg+xml" => Self::Text,
+            _ if kind.starts_with("text/")
+                || kind.ends_with("+json")
+                || kind.ends_with("+xml") && kind != "image/svg+xml" =>
+            {
+                Self::Text
+            }
             _ => Self::Other,
         }
     }
@@ -129,7 +170,10 @@ impl Kind {
 
 /// What a text without a title is called: its file's name, or its host.
 fn name_of(url: &Url) -> String {
-    let last = url.path_segments().and_then(|mut parts| parts.next_back()).filter(|name| !name.is_empty());
+    let last = url
+        .path_segments()
+        .and_then(|mut parts| parts.next_back())
+        .filter(|name| !name.is_empty());
     last.or(url.host_str()).unwrap_or_default().to_owned()
 }
 

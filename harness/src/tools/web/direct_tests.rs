@@ -14,18 +14,32 @@ struct Names;
 #[async_trait]
 impl Lookup for Names {
     async fn lookup(&self, host: &str) -> Vec<IpAddr> {
-        if host.ends_with(".test") { vec![[127, 0, 0, 1].into()] } else { Vec::new() }
+        if host.ends_with(".test") {
+            vec![[127, 0, 0, 1].into()]
+        } else {
+            Vec::new()
+        }
     }
 }
 
 /// A reader that trusts `page.test`, and no other name of this machine.
 fn reader() -> Direct {
-    let egress = Egress { allow_private: false, hosts: vec!["page.test".to_owned()], ports: Ports::Web };
-    Direct { client: GuardedClient::new(egress, Arc::new(Names), |client| client).unwrap(), limit: Duration::from_secs(60) }
+    let egress = Egress {
+        allow_private: false,
+        hosts: vec!["page.test".to_owned()],
+        ports: Ports::Web,
+    };
+    Direct {
+        client: GuardedClient::new(egress, Arc::new(Names), |client| client).unwrap(),
+        limit: Duration::from_secs(60),
+    }
 }
 
 async fn read(fake: &Fake, path: &str) -> Result<Page, String> {
-    reader().read(&fake.url_at("page.test", path)).await.map_err(|error| error.to_string())
+    reader()
+        .read(&fake.url_at("page.test", path))
+        .await
+        .map_err(|error| error.to_string())
 }
 
 #[tokio::test]
@@ -39,10 +53,19 @@ async fn pages_texts_and_data_are_read_as_what_they_are() {
     ])
     .await;
     let page = read(&fake, "/").await.unwrap();
-    assert!(page.title.as_deref() == Some("Deer") && page.text.contains("Deer live in *woods*"), "{page:?}");
-    let data = Page { title: Some("deer.json".to_owned()), text: r#"{"deer": 3}"#.to_owned() };
+    assert!(
+        page.title.as_deref() == Some("Deer") && page.text.contains("Deer live in *woods*"),
+        "{page:?}"
+    );
+    let data = Page {
+        title: Some("deer.json".to_owned()),
+        text: r#"{"deer": 3}"#.to_owned(),
+    };
     assert_eq!(read(&fake, "/a/deer.json?x=1").await, Ok(data));
-    assert_eq!(read(&fake, "/").await.map(|page| (page.title, page.text)), Ok((Some("page.test".to_owned()), "café".to_owned())));
+    assert_eq!(
+        read(&fake, "/").await.map(|page| (page.title, page.text)),
+        Ok((Some("page.test".to_owned()), "café".to_owned()))
+    );
     assert!(read(&fake, "/").await.unwrap().text.contains("woods"));
 }
 
@@ -56,11 +79,25 @@ async fn what_cannot_be_read_is_said() {
         Reply::new(204, "text/html", ""),
     ])
     .await;
-    for (path, says) in [("/a", "404"), ("/b", "application/pdf"), ("/c", "image/png"), ("/d", "no known kind"), ("/e", "204")] {
+    for (path, says) in [
+        ("/a", "404"),
+        ("/b", "application/pdf"),
+        ("/c", "image/png"),
+        ("/d", "no known kind"),
+        ("/e", "204"),
+    ] {
         let error = read(&fake, path).await.unwrap_err();
-        assert!(error.starts_with("Error: ") && error.contains(says), "{path}: {error}");
+        assert!(
+            error.starts_with("Error: ") && error.contains(says),
+            "{path}: {error}"
+        );
     }
-    for address in ["ftp://page.test/", "http://127.0.0.1/", "page.test", "http://ann:pw@page.test/"] {
+    for address in [
+        "ftp://page.test/",
+        "http://127.0.0.1/",
+        "page.test",
+        "http://ann:pw@page.test/",
+    ] {
         let error = reader().read(address).await.unwrap_err().to_string();
         assert!(error.contains("cannot be read"), "{address}: {error}");
     }
@@ -68,9 +105,20 @@ async fn what_cannot_be_read_is_said() {
 
 #[tokio::test]
 async fn redirects_are_followed_where_they_may_lead_and_no_further() {
-    let fake = Fake::start([Reply::redirect("/next?a=b"), Reply::new(200, "text/plain", "there")]).await;
-    assert_eq!(read(&fake, "/").await.map(|page| page.text), Ok("there".to_owned()));
-    assert!(fake.heard()[1].head.starts_with("GET /next?a=b "), "{:?}", fake.heard());
+    let fake = Fake::start([
+        Reply::redirect("/next?a=b"),
+        Reply::new(200, "text/plain", "there"),
+    ])
+    .await;
+    assert_eq!(
+        read(&fake, "/").await.map(|page| page.text),
+        Ok("there".to_owned())
+    );
+    assert!(
+        fake.heard()[1].head.starts_with("GET /next?a=b "),
+        "{:?}",
+        fake.heard()
+    );
 
     let secret = Fake::start([Reply::new(200, "text/plain", "secret")]).await;
     let port = secret.port();
@@ -97,14 +145,36 @@ async fn redirects_are_followed_where_they_may_lead_and_no_further() {
     assert!(secret.heard().is_empty());
 
     let circle = Fake::start([Reply::redirect("/")]).await;
-    assert!(read(&circle, "/").await.unwrap_err().contains("more than 5 times"));
+    assert!(
+        read(&circle, "/")
+            .await
+            .unwrap_err()
+            .contains("more than 5 times")
+    );
     assert_eq!(circle.heard().len(), 6);
 }
 
 #[tokio::test]
 async fn a_page_that_never_ends_is_cut_and_one_that_never_comes_is_given_up() {
-    let fake = Fake::start([Reply::new(200, "text/plain", "x".repeat(LONGEST_PAGE + 9_999)), Reply::silence()]).await;
-    assert_eq!(read(&fake, "/").await.map(|page| page.text.len()), Ok(LONGEST_PAGE));
-    let hasty = Direct { limit: Duration::from_millis(50), ..reader() };
-    assert!(hasty.read(&fake.url_at("page.test", "/")).await.unwrap_err().to_string().contains("took longer"));
+    let fake = Fake::start([
+        Reply::new(200, "text/plain", "x".repeat(LONGEST_PAGE + 9_999)),
+        Reply::silence(),
+    ])
+    .await;
+    assert_eq!(
+        read(&fake, "/").await.map(|page| page.text.len()),
+        Ok(LONGEST_PAGE)
+    );
+    let hasty = Direct {
+        limit: Duration::from_millis(50),
+        ..reader()
+    };
+    assert!(
+        hasty
+            .read(&fake.url_at("page.test", "/"))
+            .await
+            .unwrap_err()
+            .to_string()
+            .contains("took longer")
+    );
 }

@@ -64,15 +64,32 @@ impl Safe {
 #[async_trait]
 impl PageFinder for DuckDuckGo {
     async fn find(&self, query: &Query) -> Result<Vec<Hit>, ToolError> {
-        let most = query.most.map_or(self.most, |most| most.clamp(1, self.most));
-        let form = form(&[("q", &query.text), ("b", ""), ("kl", &self.region), ("kp", self.safe.of_pages())]);
-        let request = self.remote.post("/html/").header(CONTENT_TYPE, "application/x-www-form-urlencoded").body(form);
+        let most = query
+            .most
+            .map_or(self.most, |most| most.clamp(1, self.most));
+        let form = form(&[
+            ("q", &query.text),
+            ("b", ""),
+            ("kl", &self.region),
+            ("kp", self.safe.of_pages()),
+        ]);
+        let request = self
+            .remote
+            .post("/html/")
+            .header(CONTENT_TYPE, "application/x-www-form-urlencoded")
+            .body(form);
         let answer = self.remote.ask(request).await?;
         // It says so in this way that it takes the caller for a robot.
         if answer.status == StatusCode::ACCEPTED {
-            return Err(failed("DuckDuckGo answers no more searches for a while; try again later"));
+            return Err(failed(
+                "DuckDuckGo answers no more searches for a while; try again later",
+            ));
         }
-        tree::with(String::from_utf8_lossy(&answer.body).into_owned(), move |page| hits_of(&page, most)).await
+        tree::with(
+            String::from_utf8_lossy(&answer.body).into_owned(),
+            move |page| hits_of(&page, most),
+        )
+        .await
     }
 }
 
@@ -84,12 +101,19 @@ fn hits_of(page: &Document, most: usize) -> Vec<Hit> {
             break;
         }
         let link = result.select("a.result__a");
-        let Some(url) = link.attr("href").and_then(|href| target(&href)) else { continue };
+        let Some(url) = link.attr("href").and_then(|href| target(&href)) else {
+            continue;
+        };
         if hits.iter().any(|known| known.url == url) {
             continue;
         }
         let text = result.select(".result__snippet").text();
-        hits.push(Hit { title: plain(&link.text()), url, text: plain(&text), more: Map::new() });
+        hits.push(Hit {
+            title: plain(&link.text()),
+            url,
+            text: plain(&text),
+            more: Map::new(),
+        });
     }
     hits
 }
@@ -98,9 +122,14 @@ fn hits_of(page: &Document, most: usize) -> Vec<Hit> {
 fn target(href: &str) -> Option<String> {
     let base = Url::parse(BASE).ok()?;
     let url = base.join(href).ok()?;
-    let own = url.host_str().is_some_and(|host| host == "duckduckgo.com" || host.ends_with(".duckduckgo.com"));
+    let own = url
+        .host_str()
+        .is_some_and(|host| host == "duckduckgo.com" || host.ends_with(".duckduckgo.com"));
     let url = match own {
-        true if url.path() == "/l/" => url.query_pairs().find(|(key, _)| key == "uddg").map(|(_, to)| to.into_owned())?,
+        true if url.path() == "/l/" => url
+            .query_pairs()
+            .find(|(key, _)| key == "uddg")
+            .map(|(_, to)| to.into_owned())?,
         true => return None,
         false => url.into(),
     };
@@ -115,7 +144,9 @@ fn plain(text: &str) -> String {
 /// The fields as a form writes them.
 fn form(fields: &[(&str, &str)]) -> String {
     let url = Url::parse_with_params(BASE, fields);
-    url.ok().and_then(|url| url.query().map(str::to_owned)).unwrap_or_default()
+    url.ok()
+        .and_then(|url| url.query().map(str::to_owned))
+        .unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -137,7 +168,10 @@ mod tests {
         assert_eq!(hits_of(&page, 1).len(), 1);
         let hits = hits_of(&page, 9);
         assert_eq!(hits.len(), 2, "{hits:?}");
-        assert_eq!((&*hits[0].title, &*hits[0].url, &*hits[0].text), ("Of deer", "https://a.test/?x=1&y", "They live in woods."));
+        assert_eq!(
+            (&*hits[0].title, &*hits[0].url, &*hits[0].text),
+            ("Of deer", "https://a.test/?x=1&y", "They live in woods.")
+        );
         assert_eq!((&*hits[1].url, &*hits[1].text), ("https://b.test/", ""));
         assert_eq!(form(&[("q", "a b&c"), ("b", "")]), "q=a+b%26c&b=");
     }

@@ -28,11 +28,21 @@ impl PageFinder for Exa {
     async fn find(&self, query: &Query) -> Result<Vec<Hit>, ToolError> {
         let contents = json!({ "highlights": { "maxCharacters": self.most_chars } });
         let body = json!({ "query": query.text, "type": self.kind, "numResults": self.most, "contents": contents });
-        let answer = self.remote.json(self.remote.post("/search").json(&body)).await?;
+        let answer = self
+            .remote
+            .json(self.remote.post("/search").json(&body))
+            .await?;
         let hits = items(&answer["results"]).filter_map(|item| {
-            let extracts = item["highlights"].as_array().into_iter().flatten().filter_map(Value::as_str);
+            let extracts = item["highlights"]
+                .as_array()
+                .into_iter()
+                .flatten()
+                .filter_map(Value::as_str);
             let text = extracts.collect::<Vec<_>>().join("\n");
-            Some(Hit { text, ..Hit::read(item, "url", "")? })
+            Some(Hit {
+                text,
+                ..Hit::read(item, "url", "")?
+            })
         });
         Ok(hits.take(self.most).collect())
     }
@@ -42,8 +52,16 @@ impl PageFinder for Exa {
 impl PageReader for Exa {
     async fn read(&self, url: &str) -> Result<Page, ToolError> {
         let body = json!({ "urls": [url], "text": { "maxCharacters": MOST_TEXT } });
-        let answer = self.remote.json(self.remote.post("/contents").json(&body)).await?;
-        let page = items(&answer["results"]).next().ok_or_else(|| failed("Exa found no text on this page"))?;
-        Ok(Page { title: Some(text_of(page, "title")), text: text_of(page, "text") })
+        let answer = self
+            .remote
+            .json(self.remote.post("/contents").json(&body))
+            .await?;
+        let page = items(&answer["results"])
+            .next()
+            .ok_or_else(|| failed("Exa found no text on this page"))?;
+        Ok(Page {
+            title: Some(text_of(page, "title")),
+            text: text_of(page, "text"),
+        })
     }
 }

@@ -21,23 +21,37 @@ pub(super) struct GroundRoute {
 
 impl GroundRoute {
     async fn ask(&self, body: &Value) -> Result<Value, ToolError> {
-        self.remote.json(self.remote.post("/v1/search").json(body)).await
+        self.remote
+            .json(self.remote.post("/v1/search").json(body))
+            .await
     }
 }
 
 /// The text of a result, which has one of two names.
 fn text(item: &Value) -> String {
-    ["snippet", "content"].iter().map(|key| text_of(item, key)).find(|text| !text.is_empty()).unwrap_or_default()
+    ["snippet", "content"]
+        .iter()
+        .map(|key| text_of(item, key))
+        .find(|text| !text.is_empty())
+        .unwrap_or_default()
 }
 
 #[async_trait]
 impl PageFinder for GroundRoute {
     async fn find(&self, query: &Query) -> Result<Vec<Hit>, ToolError> {
         let most = query.most.map_or(self.most, |most| most.clamp(1, MOST));
-        let answer = self.ask(&json!({ "query": query.text, "max_results": most })).await?;
+        let answer = self
+            .ask(&json!({ "query": query.text, "max_results": most }))
+            .await?;
         let hits = items(&answer["results"]).filter_map(|item| {
-            let mut hit = Hit { text: text(item), ..Hit::read(item, "url", "")? };
-            hit.more.extend(item.get("source_engine").map(|engine| ("source_engine".to_owned(), engine.clone())));
+            let mut hit = Hit {
+                text: text(item),
+                ..Hit::read(item, "url", "")?
+            };
+            hit.more.extend(
+                item.get("source_engine")
+                    .map(|engine| ("source_engine".to_owned(), engine.clone())),
+            );
             Some(hit)
         });
         Ok(hits.take(most).collect())
@@ -47,9 +61,19 @@ impl PageFinder for GroundRoute {
 #[async_trait]
 impl PageReader for GroundRoute {
     async fn read(&self, url: &str) -> Result<Page, ToolError> {
-        let answer = self.ask(&json!({ "query": url, "mode": "page", "max_results": 1 })).await?;
-        let page = items(&answer["results"]).next().ok_or_else(|| failed("GroundRoute found no text on this page"))?;
-        let whole = ["content", "text", "markdown", "snippet"].iter().map(|key| text_of(page, key)).find(|text| !text.is_empty());
-        Ok(Page { title: Some(text_of(page, "title")), text: whole.unwrap_or_default() })
+        let answer = self
+            .ask(&json!({ "query": url, "mode": "page", "max_results": 1 }))
+            .await?;
+        let page = items(&answer["results"])
+            .next()
+            .ok_or_else(|| failed("GroundRoute found no text on this page"))?;
+        let whole = ["content", "text", "markdown", "snippet"]
+            .iter()
+            .map(|key| text_of(page, key))
+            .find(|text| !text.is_empty());
+        Ok(Page {
+            title: Some(text_of(page, "title")),
+            text: whole.unwrap_or_default(),
+        })
     }
 }

@@ -28,7 +28,11 @@ pub(super) struct ImageSearch<A> {
 
 impl<A> ImageSearch<A> {
     pub(super) fn new(finder: Arc<dyn PictureFinder>, form: Form) -> Self {
-        Self { finder, form, arguments: PhantomData }
+        Self {
+            finder,
+            form,
+            arguments: PhantomData,
+        }
     }
 }
 
@@ -65,14 +69,30 @@ pub(super) struct FilteredImageArgs {
 
 impl From<ImageArgs> for Query {
     fn from(args: ImageArgs) -> Self {
-        Self { text: args.query, most: args.max_results, ..Self::default() }
+        Self {
+            text: args.query,
+            most: args.max_results,
+            ..Self::default()
+        }
     }
 }
 
 impl From<FilteredImageArgs> for Query {
     fn from(args: FilteredImageArgs) -> Self {
-        let FilteredImageArgs { query, max_results, size, type_image, layout } = args;
-        Self { text: query, most: max_results, size, kind: type_image, layout }
+        let FilteredImageArgs {
+            query,
+            max_results,
+            size,
+            type_image,
+            layout,
+        } = args;
+        Self {
+            text: query,
+            most: max_results,
+            size,
+            kind: type_image,
+            layout,
+        }
     }
 }
 
@@ -95,7 +115,9 @@ impl<A: Into<Query> + DeserializeOwned + JsonSchema + Send + 'static> Tool for I
     async fn call(&self, args: A, _ctx: &ToolContext) -> Result<ToolOutput, ToolError> {
         let query = usable(args.into())?;
         let pictures = self.finder.find_pictures(&query).await?;
-        Ok(ToolOutput::text(pretty(&rendered(&query, pictures, self.form))))
+        Ok(ToolOutput::text(pretty(&rendered(
+            &query, pictures, self.form,
+        ))))
     }
 }
 
@@ -114,6 +136,8 @@ fn rendered(query: &Query, pictures: Vec<Picture>, form: Form) -> Value {
     match form {
         Form::List => Value::Array(items),
         Form::Object if items.is_empty() => nothing(query),
-        Form::Object => json!({ "query": query.text, "total_results": items.len(), "results": items, "usage_hint": HINT }),
+        Form::Object => {
+            json!({ "query": query.text, "total_results": items.len(), "results": items, "usage_hint": HINT })
+        }
     }
 }

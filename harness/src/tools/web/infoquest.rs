@@ -3,7 +3,9 @@
 use async_trait::async_trait;
 use serde_json::{Map, Value, json};
 
-use super::ports::{Hit, Page, PageFinder, PageReader, Picture, PictureFinder, Query, items, text_of};
+use super::ports::{
+    Hit, Page, PageFinder, PageReader, Picture, PictureFinder, Query, items, text_of,
+};
 use super::{Remote, failed, readable};
 use crate::tools::ToolError;
 
@@ -24,8 +26,13 @@ pub(super) struct InfoQuest {
 impl InfoQuest {
     async fn search(&self, query: &Query, more: Value) -> Result<Value, ToolError> {
         let mut body = json!({ "format": "JSON", "query": query.text });
-        for fields in [Some(&self.options), more.as_object()].into_iter().flatten() {
-            body.as_object_mut().into_iter().for_each(|body| body.extend(fields.clone()));
+        for fields in [Some(&self.options), more.as_object()]
+            .into_iter()
+            .flatten()
+        {
+            body.as_object_mut()
+                .into_iter()
+                .for_each(|body| body.extend(fields.clone()));
         }
         self.remote.json(self.remote.post("/").json(&body)).await
     }
@@ -33,7 +40,8 @@ impl InfoQuest {
 
 /// The lists called `name` of an answer, which nests them below its results.
 fn lists<'a>(answer: &'a Value, name: &'a str) -> impl Iterator<Item = &'a Value> {
-    let results = items(&answer["search_result"]["results"]).map(|result| &result["content"]["results"]);
+    let results =
+        items(&answer["search_result"]["results"]).map(|result| &result["content"]["results"]);
     results.flat_map(move |result| items(&result[name]))
 }
 
@@ -41,10 +49,13 @@ fn lists<'a>(answer: &'a Value, name: &'a str) -> impl Iterator<Item = &'a Value
 impl PageFinder for InfoQuest {
     async fn find(&self, query: &Query) -> Result<Vec<Hit>, ToolError> {
         let answer = self.search(query, Value::Null).await?;
-        let news =
-            items(&answer["search_result"]["results"]).flat_map(|result| items(&result["content"]["results"]["top_stories"]["items"]));
+        let news = items(&answer["search_result"]["results"])
+            .flat_map(|result| items(&result["content"]["results"]["top_stories"]["items"]));
         let mut hits: Vec<Hit> = Vec::new();
-        for hit in lists(&answer, "organic").chain(news).filter_map(|item| Hit::read(item, "url", "desc")) {
+        for hit in lists(&answer, "organic")
+            .chain(news)
+            .filter_map(|item| Hit::read(item, "url", "desc"))
+        {
             if hits.iter().all(|known| known.url != hit.url) {
                 hits.push(hit);
             }
@@ -57,15 +68,22 @@ impl PageFinder for InfoQuest {
 #[async_trait]
 impl PictureFinder for InfoQuest {
     async fn find_pictures(&self, query: &Query) -> Result<Vec<Picture>, ToolError> {
-        let answer = self.search(query, json!({ "search_type": "Images" })).await?;
+        let answer = self
+            .search(query, json!({ "search_type": "Images" }))
+            .await?;
         let pictures = lists(&answer, "images_results").map(|item| Picture {
             title: text_of(item, "title"),
             image_url: text_of(item, "original"),
             thumbnail_url: text_of(item, "thumbnail"),
             more: Map::new(),
         });
-        let most = query.most.map_or(self.most, |most| most.clamp(1, self.most));
-        Ok(pictures.filter(|picture| !picture.image_url.is_empty()).take(most).collect())
+        let most = query
+            .most
+            .map_or(self.most, |most| most.clamp(1, self.most));
+        Ok(pictures
+            .filter(|picture| !picture.image_url.is_empty())
+            .take(most)
+            .collect())
     }
 }
 
@@ -79,9 +97,11 @@ impl PageReader for InfoQuest {
         let answer = self.remote.ask(self.remote.post("/").json(&body)).await?;
         // The page in a field, or the page alone.
         let html = match serde_json::from_slice::<Value>(&answer.body) {
-            Ok(said) => {
-                ["reader_result", "content"].iter().map(|key| text_of(&said, key)).find(|html| !html.is_empty()).unwrap_or_default()
-            }
+            Ok(said) => ["reader_result", "content"]
+                .iter()
+                .map(|key| text_of(&said, key))
+                .find(|html| !html.is_empty())
+                .unwrap_or_default(),
             Err(_) => String::from_utf8_lossy(&answer.body).into_owned(),
         };
         if html.trim().is_empty() {

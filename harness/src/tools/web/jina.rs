@@ -22,8 +22,12 @@ pub(super) struct Jina {
 #[async_trait]
 impl PageReader for Jina {
     async fn read(&self, url: &str) -> Result<Page, ToolError> {
-        let request =
-            self.remote.post("/").header("X-Return-Format", "html").header("X-Timeout", self.seconds).json(&json!({ "url": url }));
+        let request = self
+            .remote
+            .post("/")
+            .header("X-Return-Format", "html")
+            .header("X-Timeout", self.seconds)
+            .json(&json!({ "url": url }));
         let answer = self.remote.ask(request).await?;
         let html = decoded(&answer.body, &answer.content_type);
         if html.trim().is_empty() {

@@ -53,7 +53,11 @@ const PROVIDERS: &[(&str, Provider)] = &[
     ("tavily", Provider::Tavily),
 ];
 
-const ROLES: &[(&str, Role)] = &[(WEB_SEARCH, Role::Search), (WEB_FETCH, Role::Fetch), (IMAGE_SEARCH, Role::Images)];
+const ROLES: &[(&str, Role)] = &[
+    (WEB_SEARCH, Role::Search),
+    (WEB_FETCH, Role::Fetch),
+    (IMAGE_SEARCH, Role::Images),
+];
 
 /// Reads a kind (`tavily.web_search`) or an older class path (`deerflow.community.tavily.tools:web_search_tool`).
 pub(super) fn parse(implementation: &str) -> Option<(Provider, Role)> {
@@ -72,7 +76,10 @@ pub(super) fn parse(implementation: &str) -> Option<(Provider, Role)> {
 /// The name of the web tool that an entry's `use` stands for, if it stands for one.
 pub fn name_of(implementation: &str) -> Option<&'static str> {
     let (_, role) = parse(implementation)?;
-    ROLES.iter().find(|(_, known)| *known == role).map(|(name, _)| *name)
+    ROLES
+        .iter()
+        .find(|(_, known)| *known == role)
+        .map(|(name, _)| *name)
 }
 
 #[cfg(test)]
@@ -82,17 +89,39 @@ mod tests {
     #[test]
     fn kinds_and_older_paths_name_the_same_tools() {
         for (path, kind) in [
-            ("deerflow.community.tavily.tools:web_search_tool", (Provider::Tavily, Role::Search)),
-            ("src.community.jina_ai.tools:web_fetch_tool", (Provider::Jina, Role::Fetch)),
-            ("deerflow.community.image_search.tools:image_search_tool", (Provider::DuckDuckGo, Role::Images)),
-            ("deerflow.community.ddg_search.tools:web_search_tool", (Provider::DuckDuckGo, Role::Search)),
-            ("deerflow.community.infoquest.tools:image_search_tool", (Provider::InfoQuest, Role::Images)),
+            (
+                "deerflow.community.tavily.tools:web_search_tool",
+                (Provider::Tavily, Role::Search),
+            ),
+            (
+                "src.community.jina_ai.tools:web_fetch_tool",
+                (Provider::Jina, Role::Fetch),
+            ),
+            (
+                "deerflow.community.image_search.tools:image_search_tool",
+                (Provider::DuckDuckGo, Role::Images),
+            ),
+            (
+                "deerflow.community.ddg_search.tools:web_search_tool",
+                (Provider::DuckDuckGo, Role::Search),
+            ),
+            (
+                "deerflow.community.infoquest.tools:image_search_tool",
+                (Provider::InfoQuest, Role::Images),
+            ),
             ("tavily.web_search", (Provider::Tavily, Role::Search)),
             ("direct.web_fetch", (Provider::Direct, Role::Fetch)),
         ] {
             assert_eq!(parse(path), Some(kind), "{path}");
         }
-        for other in ["sandbox.ls", "deerflow.sandbox.tools:ls_tool", "my.community.tools:x", "tavily", "tavily.search", ""] {
+        for other in [
+            "sandbox.ls",
+            "deerflow.sandbox.tools:ls_tool",
+            "my.community.tools:x",
+            "tavily",
+            "tavily.search",
+            "",
+        ] {
             assert_eq!(parse(other), None, "{other}");
         }
         assert_eq!(name_of("exa.web_fetch"), Some("web_fetch"));

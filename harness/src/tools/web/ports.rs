@@ -75,13 +75,22 @@ pub(super) fn text_of(value: &Value, key: &str) -> String {
 
 /// The objects of a list; nothing for anything else.
 pub(super) fn items(list: &Value) -> impl Iterator<Item = &Value> {
-    list.as_array().map(Vec::as_slice).unwrap_or_default().iter().filter(|item| item.is_object())
+    list.as_array()
+        .map(Vec::as_slice)
+        .unwrap_or_default()
+        .iter()
+        .filter(|item| item.is_object())
 }
 
 impl Hit {
     /// Reads an item whose parts have these names; `None` without an address.
     pub(super) fn read(item: &Value, url: &str, text: &str) -> Option<Self> {
-        let hit = Self { title: text_of(item, "title"), url: text_of(item, url), text: text_of(item, text), more: Map::new() };
+        let hit = Self {
+            title: text_of(item, "title"),
+            url: text_of(item, url),
+            text: text_of(item, text),
+            more: Map::new(),
+        };
         (!hit.url.is_empty()).then_some(hit)
     }
 }

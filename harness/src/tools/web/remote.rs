@@ -30,7 +30,11 @@ pub struct Patience {
 
 impl Default for Patience {
     fn default() -> Self {
-        Self { tries: 3, wait: Duration::from_millis(500), longest: Duration::from_secs(5) }
+        Self {
+            tries: 3,
+            wait: Duration::from_millis(500),
+            longest: Duration::from_secs(5),
+        }
     }
 }
 
@@ -59,20 +63,41 @@ pub(super) struct Answer {
 
 impl Remote {
     /// The server at `base`, or what is wrong with that address.
-    pub(super) fn new(name: &'static str, client: Client, base: &str, limit: Duration, patience: Patience) -> Result<Self, String> {
-        let usable = Url::parse(base).is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.query().is_none());
+    pub(super) fn new(
+        name: &'static str,
+        client: Client,
+        base: &str,
+        limit: Duration,
+        patience: Patience,
+    ) -> Result<Self, String> {
+        let usable = Url::parse(base)
+            .is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.query().is_none());
         if !usable {
             return Err("`base_url` must be an http or https address without a query".to_owned());
         }
         let base = base.trim_end_matches('/').to_owned();
-        Ok(Self { name, client, base, headers: HeaderMap::new(), key: None, limit, patience })
+        Ok(Self {
+            name,
+            client,
+            base,
+            headers: HeaderMap::new(),
+            key: None,
+            limit,
+            patience,
+        })
     }
 
     /// Sends `key` in the header `header`, after `scheme`.
-    pub(super) fn with_key(mut self, header: HeaderName, scheme: &str, key: Option<SecretString>) -> Result<Self, String> {
+    pub(super) fn with_key(
+        mut self,
+        header: HeaderName,
+        scheme: &str,
+        key: Option<SecretString>,
+    ) -> Result<Self, String> {
         if let Some(key) = &key {
             let value = HeaderValue::from_str(&format!("{scheme}{}", key.expose_secret()));
-            let mut value = value.map_err(|_| "its key has characters that cannot be sent".to_owned())?;
+            let mut value =
+                value.map_err(|_| "its key has characters that cannot be sent".to_owned())?;
             value.set_sensitive(true);
             self.headers.insert(header, value);
         }
@@ -106,13 +131,17 @@ impl Remote {
     }
 
     fn request(&self, method: Method, path: &str) -> RequestBuilder {
-        self.client.request(method, format!("{}{path}", self.base)).headers(self.headers.clone()).timeout(self.limit)
+        self.client
+            .request(method, format!("{}{path}", self.base))
+            .headers(self.headers.clone())
+            .timeout(self.limit)
     }
 
     /// Sends a request whose answer is JSON.
     pub(super) async fn json(&self, request: RequestBuilder) -> Result<Value, ToolError> {
         let answer = self.ask(request).await?;
-        serde_json::from_slice(&answer.body).map_err(|_| failed(format_args!("{} gave an answer that is no JSON", self.name)))
+        serde_json::from_slice(&answer.body)
+            .map_err(|_| failed(format_args!("{} gave an answer that is no JSON", self.name)))
     }
 
     /// Sends a request and reads its answer; any status but success is an error.
@@ -124,7 +153,10 @@ impl Remote {
                 Ok(response) => {
                     let asked = seconds_to_wait(&response).unwrap_or(wait);
                     // The model can do something better than to wait for long.
-                    if again.is_none() || !is_for_the_moment(response.status()) || asked > self.patience.longest {
+                    if again.is_none()
+                        || !is_for_the_moment(response.status())
+                        || asked > self.patience.longest
+                    {
                         return self.read(response).await;
                     }
                     asked
@@ -141,33 +173,69 @@ impl Remote {
 
     async fn read(&self, mut response: Response) -> Result<Answer, ToolError> {
         let status = response.status();
-        let most = if status.is_success() { LONGEST_ANSWER } else { LONGEST_REFUSAL };
-        let content_type = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default().to_owned();
+        let most = if status.is_success() {
+            LONGEST_ANSWER
+        } else {
+            LONGEST_REFUSAL
+        };
+        let content_type = response
+            .headers()
+            .get(CONTENT_TYPE)
+            .and_then(|value| value.to_str().ok())
+            .unwrap_or_default()
+            .to_owned();
         let mut body = Vec::new();
         while let Some(piece) = response.chunk().await.map_err(|error| self.lost(error))? {
             body.extend_from_slice(&piece);
             if body.len() > most && status.is_success() {
-                return Err(failed(format_args!("{} gave an answer longer than {} MiB", self.name, most >> 20)));
+                return Err(failed(format_args!(
+                    "{} gave an answer longer than {} MiB",
+                    self.name,
+                    most >> 20
+                )));
             }
             if body.len() > most {
                 break;
             }
         }
-        if status.is_success() { Ok(Answer { status, content_type, body }) } else { Err(self.refused(status, &body)) }
+        if status.is_success() {
+            Ok(Answer {
+                status,
+                content_type,
+                body,
+            })
+        } else {
+            Err(self.refused(status, &body))
+        }
     }
 
     fn refused(&self, status: StatusCode, body: &[u8]) -> ToolError {
         // Cut afterwards: half of a key is no word that could be found.
-        let words: String = self.without_key(&words_of(body)).chars().take(MOST_WORDS).collect();
+        let words: String = self
+            .without_key(&words_of(body))
+            .chars()
+            .take(MOST_WORDS)
+            .collect();
         let colon = if words.is_empty() { "" } else { ": " };
-        failed(format_args!("{} answered {status}{colon}{words}", self.name))
+        failed(format_args!(
+            "{} answered {status}{colon}{words}",
+            self.name
+        ))
     }
 
     fn lost(&self, error: reqwest::Error) -> ToolError {
         if error.is_timeout() {
-            return failed(format_args!("{} took longer than {} seconds", self.name, self.limit.as_secs_f64()));
+            return failed(format_args!(
+                "{} took longer than {} seconds",
+                self.name,
+                self.limit.as_secs_f64()
+            ));
         }
-        let what = if error.is_connect() { "cannot be reached" } else { "broke off its answer" };
+        let what = if error.is_connect() {
+            "cannot be reached"
+        } else {
+            "broke off its answer"
+        };
         tracing::debug!(provider = self.name, error = %error.without_url(), "a web tool's request was lost");
         failed(format_args!("{} {what}", self.name))
     }
@@ -186,7 +254,14 @@ fn is_for_the_moment(status: StatusCode) -> bool {
 }
 
 fn seconds_to_wait(response: &Response) -> Option<Duration> {
-    let seconds: f64 = response.headers().get(RETRY_AFTER)?.to_str().ok()?.trim().parse().ok()?;
+    let seconds: f64 = response
+        .headers()
+        .get(RETRY_AFTER)?
+        .to_str()
+        .ok()?
+        .trim()
+        .parse()
+        .ok()?;
     Duration::try_from_secs_f64(seconds).ok()
 }
 
@@ -194,10 +269,21 @@ fn seconds_to_wait(response: &Response) -> Option<Duration> {
 fn words_of(body: &[u8]) -> String {
     let text = String::from_utf8_lossy(body);
     let words = match serde_json::from_str::<Value>(&text) {
-        Ok(said) => ["/detail/error", "/error/message", "/error/detail", "/detail", "/error", "/message"]
-            .iter()
-            .find_map(|place| said.pointer(place).and_then(Value::as_str).map(str::to_owned))
-            .unwrap_or_default(),
+        Ok(said) => [
+            "/detail/error",
+            "/error/message",
+            "/error/detail",
+            "/detail",
+            "/error",
+            "/message",
+        ]
+        .iter()
+        .find_map(|place| {
+            said.pointer(place)
+                .and_then(Value::as_str)
+                .map(str::to_owned)
+        })
+        .unwrap_or_default(),
         Err(_) if text.trim_start().starts_with('<') => String::new(),
         Err(_) => text.into_owned(),
     };

@@ -21,8 +21,20 @@ pub(super) struct SearXng {
 impl PageFinder for SearXng {
     async fn find(&self, query: &Query) -> Result<Vec<Hit>, ToolError> {
         let most = self.most.to_string();
-        let asked = [("q", &*query.text), ("format", "json"), ("language", &self.language), ("pageno", "1"), ("limit", &most)];
-        let answer = self.remote.json(self.remote.get("/search").query(&asked)).await?;
-        Ok(items(&answer["results"]).filter_map(|item| Hit::read(item, "url", "content")).take(self.most).collect())
+        let asked = [
+            ("q", &*query.text),
+            ("format", "json"),
+            ("language", &self.language),
+            ("pageno", "1"),
+            ("limit", &most),
+        ];
+        let answer = self
+            .remote
+            .json(self.remote.get("/search").query(&asked))
+            .await?;
+        Ok(items(&answer["results"])
+            .filter_map(|item| Hit::read(item, "url", "content"))
+            .take(self.most)
+            .collect())
     }
 }

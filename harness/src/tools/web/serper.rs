@@ -24,9 +24,18 @@ pub(super) struct Serper {
 
 impl Serper {
     async fn ask(&self, path: &str, query: &Query) -> Result<(Value, usize), ToolError> {
-        let most = query.most.map_or(self.most, |most| most.clamp(1, self.most));
+        let most = query
+            .most
+            .map_or(self.most, |most| most.clamp(1, self.most));
         let words: String = query.text.chars().take(LONGEST).collect();
-        let answer = self.remote.json(self.remote.post(path).json(&json!({ "q": words, "num": most }))).await?;
+        let answer = self
+            .remote
+            .json(
+                self.remote
+                    .post(path)
+                    .json(&json!({ "q": words, "num": most })),
+            )
+            .await?;
         Ok((answer, most))
     }
 }
@@ -35,7 +44,10 @@ impl Serper {
 impl PageFinder for Serper {
     async fn find(&self, query: &Query) -> Result<Vec<Hit>, ToolError> {
         let (answer, most) = self.ask("/search", query).await?;
-        Ok(items(&answer["organic"]).filter_map(|item| Hit::read(item, "link", "snippet")).take(most).collect())
+        Ok(items(&answer["organic"])
+            .filter_map(|item| Hit::read(item, "link", "snippet"))
+            .take(most)
+            .collect())
     }
 }
 
@@ -48,9 +60,14 @@ impl PictureFinder for Serper {
         let pictures = items(&answer["images"]).map(|item| Picture {
             title: text_of(item, "title"),
             image_url: text_of(item, "imageUrl"),
-            thumbnail_url: Some(text_of(item, "thumbnailUrl")).filter(|url| public(url)).unwrap_or_default(),
+            thumbnail_url: Some(text_of(item, "thumbnailUrl"))
+                .filter(|url| public(url))
+                .unwrap_or_default(),
             more: Map::new(),
         });
-        Ok(pictures.filter(|picture| public(&picture.image_url)).take(most).collect())
+        Ok(pictures
+            .filter(|picture| public(&picture.image_url))
+            .take(most)
+            .collect())
     }
 }

@@ -21,20 +21,38 @@ pub(super) struct Tavily {
 impl PageFinder for Tavily {
     async fn find(&self, query: &Query) -> Result<Vec<Hit>, ToolError> {
         let body = json!({ "query": query.text, "max_results": query.most.map_or(self.most, |most| most.min(self.most)) });
-        let answer = self.remote.json(self.remote.post("/search").json(&body)).await?;
-        Ok(items(&answer["results"]).filter_map(|item| Hit::read(item, "url", "content")).take(self.most).collect())
+        let answer = self
+            .remote
+            .json(self.remote.post("/search").json(&body))
+            .await?;
+        Ok(items(&answer["results"])
+            .filter_map(|item| Hit::read(item, "url", "content"))
+            .take(self.most)
+            .collect())
     }
 }
 
 #[async_trait]
 impl PageReader for Tavily {
     async fn read(&self, url: &str) -> Result<Page, ToolError> {
-        let answer = self.remote.json(self.remote.post("/extract").json(&json!({ "urls": [url] }))).await?;
+        let answer = self
+            .remote
+            .json(self.remote.post("/extract").json(&json!({ "urls": [url] })))
+            .await?;
         if let Some(failure) = items(&answer["failed_results"]).next() {
             let why = text_of(failure, "error");
-            return Err(failed(if why.is_empty() { "Tavily could not read this page" } else { &why }));
+            return Err(failed(if why.is_empty() {
+                "Tavily could not read this page"
+            } else {
+                &why
+            }));
         }
-        let page = items(&answer["results"]).next().ok_or_else(|| failed("Tavily found no text on this page"))?;
-        Ok(Page { title: Some(text_of(page, "title")), text: text_of(page, "raw_content") })
+        let page = items(&answer["results"])
+            .next()
+            .ok_or_else(|| failed("Tavily found no text on this page"))?;
+        Ok(Page {
+            title: Some(text_of(page, "title")),
+            text: text_of(page, "raw_content"),
+        })
     }
 }

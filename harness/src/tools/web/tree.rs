@@ -49,7 +49,10 @@ pub(super) enum Unfit {
 }
 
 /// Has a page read by `reader` without holding up the caller's thread.
-pub(super) async fn with<T: Send + 'static>(html: String, reader: impl FnOnce(Document) -> T + Send + 'static) -> Result<T, ToolError> {
+pub(super) async fn with<T: Send + 'static>(
+    html: String,
+    reader: impl FnOnce(Document) -> T + Send + 'static,
+) -> Result<T, ToolError> {
     let reading = async {
         let turn = TURNS.acquire().await;
         let reading = tokio::task::spawn_blocking(move || {
@@ -58,15 +61,27 @@ pub(super) async fn with<T: Send + 'static>(html: String, reader: impl FnOnce(Do
         });
         reading.await.unwrap_or(Err(Unfit::Broken))
     };
-    tokio::time::timeout(LIMIT, reading).await.unwrap_or(Err(Unfit::Slow)).map_err(failed)
+    tokio::time::timeout(LIMIT, reading)
+        .await
+        .unwrap_or(Err(Unfit::Slow))
+        .map_err(failed)
 }
 
 /// The tree of a page, if it is ready by `until` and small enough for all that may be done with it.
 pub(super) fn parsed(html: &str, until: Instant) -> Result<Document, Unfit> {
     // As `Document::from` has it: nothing runs here that would make `noscript` mute.
-    let options = TreeBuilderOpts { scripting_enabled: false, ..TreeBuilderOpts::default() };
+    let options = TreeBuilderOpts {
+        scripting_enabled: false,
+        ..TreeBuilderOpts::default()
+    };
     let builder = TreeBuilder::new(Document::default(), options);
-    let parser = Tokenizer::new(Bounded { builder, full: Cell::new(false) }, TokenizerOpts::default());
+    let parser = Tokenizer::new(
+        Bounded {
+            builder,
+            full: Cell::new(false),
+        },
+        TokenizerOpts::default(),
+    );
     let (mut rest, _) = split(html, LONGEST_PAGE);
     let input = BufferQueue::default();
     while !rest.is_empty() {
@@ -88,7 +103,9 @@ pub(super) fn parsed(html: &str, until: Instant) -> Result<Document, Unfit> {
 
 /// The first `most` bytes of a text, or fewer where a character would be cut, and the rest.
 fn split(text: &str, most: usize) -> (&str, &str) {
-    let end = (0..=most.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
+    let end = (0..=most.min(text.len()))
+        .rev()
+        .find(|at| text.is_char_boundary(*at));
     text.split_at(end.unwrap_or_default())
 }
 
@@ -118,7 +135,8 @@ impl TokenSink for Bounded {
     }
 
     fn adjusted_current_node_present_but_not_in_html_namespace(&self) -> bool {
-        self.builder.adjusted_current_node_present_but_not_in_html_namespace()
+        self.builder
+            .adjusted_current_node_present_but_not_in_html_namespace()
     }
 }
 
@@ -143,7 +161,13 @@ impl Bounded {
 pub(super) fn work(page: &Document) -> Option<usize> {
     let (mut node, mut depth, mut work) = (page.root(), 0, 0);
     loop {
-        let text = node.query_or(0, |node| if let NodeData::Text { contents } = &node.data { contents.len() } else { 0 });
+        let text = node.query_or(0, |node| {
+            if let NodeData::Text { contents } = &node.data {
+                contents.len()
+            } else {
+                0
+            }
+        });
         work += depth * (NODE_WORK + text);
         if depth > DEEPEST {
             return None;

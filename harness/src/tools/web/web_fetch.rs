@@ -61,7 +61,9 @@ impl Tool for WebFetch {
             Reach::Guarded(guard) => guard.read(url),
             Reach::Ours(guard) => guard.resolve(url).await,
         };
-        let judged = judged.map_err(|forbidden| failed(format_args!("this address cannot be read: {forbidden}")))?;
+        let judged = judged.map_err(|forbidden| {
+            failed(format_args!("this address cannot be read: {forbidden}"))
+        })?;
         // What was judged, and not what was said: others may find another host in it.
         let page = self.reader.read(judged.as_str()).await?;
         Ok(ToolOutput::text(rendered(&page, self.most_chars)))
@@ -70,7 +72,11 @@ impl Tool for WebFetch {
 
 fn rendered(page: &Page, most: usize) -> String {
     let text = page.text.trim();
-    let text = if text.is_empty() { "No content could be read from this page." } else { text };
+    let text = if text.is_empty() {
+        "No content could be read from this page."
+    } else {
+        text
+    };
     let whole = match page.title.as_deref().map(str::trim) {
         None => text.to_owned(),
         Some("") => format!("# Untitled\n\n{text}"),
@@ -87,7 +93,10 @@ fn cut(text: String, most: usize) -> String {
     }
     let marker = format!("\n\n[cut: the page has {length} characters]");
     let kept = most.saturating_sub(marker.len());
-    let end = text.char_indices().nth(kept).map_or(text.len(), |(at, _)| at);
+    let end = text
+        .char_indices()
+        .nth(kept)
+        .map_or(text.len(), |(at, _)| at);
     format!("{}{marker}", text[..end].trim_end())
 }
 
@@ -97,12 +106,23 @@ mod tests {
 
     #[test]
     fn a_page_is_shown_with_its_title_within_the_limit() {
-        let page = |title: Option<&str>, text: &str| Page { title: title.map(str::to_owned), text: text.to_owned() };
+        let page = |title: Option<&str>, text: &str| Page {
+            title: title.map(str::to_owned),
+            text: text.to_owned(),
+        };
         assert_eq!(rendered(&page(Some("T"), " text "), 99), "# T\n\ntext");
         assert_eq!(rendered(&page(Some(""), "text"), 99), "# Untitled\n\ntext");
         assert_eq!(rendered(&page(None, "# T\n\ntext"), 99), "# T\n\ntext");
-        assert_eq!(rendered(&page(Some("T"), " "), 99), "# T\n\nNo content could be read from this page.");
+        assert_eq!(
+            rendered(&page(Some("T"), " "), 99),
+            "# T\n\nNo content could be read from this page."
+        );
         let long = rendered(&page(Some("T"), &"ü".repeat(5_000)), 4_096);
-        assert!(long.chars().count() <= 4_096 && long.ends_with("ü\n\n[cut: the page has 5005 characters]"), "{}", long.chars().count());
+        assert!(
+            long.chars().count() <= 4_096
+                && long.ends_with("ü\n\n[cut: the page has 5005 characters]"),
+            "{}",
+            long.chars().count()
+        );
     }
 }

@@ -34,7 +34,11 @@ pub(super) struct WebSearch<A> {
 
 impl<A> WebSearch<A> {
     pub(super) fn new(finder: Arc<dyn PageFinder>, form: Form) -> Self {
-        Self { finder, form, arguments: PhantomData }
+        Self {
+            finder,
+            form,
+            arguments: PhantomData,
+        }
     }
 }
 
@@ -58,13 +62,20 @@ pub(super) struct CountedSearchArgs {
 
 impl From<SearchArgs> for Query {
     fn from(args: SearchArgs) -> Self {
-        Self { text: args.query, ..Self::default() }
+        Self {
+            text: args.query,
+            ..Self::default()
+        }
     }
 }
 
 impl From<CountedSearchArgs> for Query {
     fn from(args: CountedSearchArgs) -> Self {
-        Self { text: args.query, most: args.max_results, ..Self::default() }
+        Self {
+            text: args.query,
+            most: args.max_results,
+            ..Self::default()
+        }
     }
 }
 
@@ -94,7 +105,11 @@ impl<A: Into<Query> + DeserializeOwned + JsonSchema + Send + 'static> Tool for W
 
 /// Refuses a search for nothing.
 pub(super) fn usable(query: Query) -> Result<Query, ToolError> {
-    if query.text.trim().is_empty() { Err(failed("query is empty")) } else { Ok(query) }
+    if query.text.trim().is_empty() {
+        Err(failed("query is empty"))
+    } else {
+        Ok(query)
+    }
 }
 
 fn rendered(query: &Query, hits: Vec<Hit>, form: Form) -> Value {
@@ -113,7 +128,9 @@ fn rendered(query: &Query, hits: Vec<Hit>, form: Form) -> Value {
     match form {
         Form::List => Value::Array(items),
         Form::Object if items.is_empty() => nothing(query),
-        Form::Object => json!({ "query": query.text, "total_results": items.len(), "results": items }),
+        Form::Object => {
+            json!({ "query": query.text, "total_results": items.len(), "results": items })
+        }
     }
 }
 

@@ -22,12 +22,19 @@ pub(super) fn mixed(chance: &Chance) -> Case {
         (0..3 + chance.below(10)).map(call).collect()
     };
     let lead = (0..=chance.below(2)).map(|_| batch(&mut notes)).collect();
-    Case { notes, ..Case::new(lead) }
+    Case {
+        notes,
+        ..Case::new(lead)
+    }
 }
 
 /// The same refused call once more, with and without a change.
 pub(super) fn repeated(chance: &Chance) -> Case {
-    let first = if chance.below(4) == 0 { message("again") } else { forbidden(chance) };
+    let first = if chance.below(4) == 0 {
+        message("again")
+    } else {
+        forbidden(chance)
+    };
     let changes = chance.below(2) == 0;
     let again = |at: usize| {
         let mut call = first.clone();
@@ -44,7 +51,10 @@ pub(super) fn repeated(chance: &Chance) -> Case {
 /// Subagents that attack, one after the other or side by side.
 pub(super) fn delegated(chance: &Chance) -> Case {
     let task = |number: usize| {
-        let kind = word(chance, &["general-purpose", "general-purpose", "bash", "lead_agent"]);
+        let kind = word(
+            chance,
+            &["general-purpose", "general-purpose", "bash", "lead_agent"],
+        );
         Attempt::new(
             Fate::Open,
             "task",
@@ -52,7 +62,11 @@ pub(super) fn delegated(chance: &Chance) -> Case {
         )
     };
     let count = 1 + chance.below(5);
-    let lead = if chance.below(2) == 0 { vec![(0..count).map(task).collect()] } else { (0..count).map(|at| vec![task(at)]).collect() };
+    let lead = if chance.below(2) == 0 {
+        vec![(0..count).map(task).collect()]
+    } else {
+        (0..count).map(|at| vec![task(at)]).collect()
+    };
     let answer = |_| {
         let call = |_| match chance.below(6) {
             0 => message("from inside"),
@@ -63,13 +77,23 @@ pub(super) fn delegated(chance: &Chance) -> Case {
         };
         (0..=chance.below(3)).map(call).collect()
     };
-    let subagents = (0..count).map(|_| (0..=chance.below(3)).map(answer).collect()).collect();
-    Case { subagents, ..Case::new(lead) }
+    let subagents = (0..count)
+        .map(|_| (0..=chance.below(3)).map(answer).collect())
+        .collect();
+    Case {
+        subagents,
+        ..Case::new(lead)
+    }
 }
 
 /// Calls of one answer, or of one answer and the next, with one id or none.
 pub(super) fn twins(chance: &Chance) -> Case {
-    let mut calls = vec![note("once"), forbidden(chance), message("twin"), forbidden(chance)];
+    let mut calls = vec![
+        note("once"),
+        forbidden(chance),
+        message("twin"),
+        forbidden(chance),
+    ];
     calls.truncate(2 + chance.below(3));
     if chance.below(2) == 0 {
         calls.reverse();
@@ -78,6 +102,10 @@ pub(super) fn twins(chance: &Chance) -> Case {
     for call in &mut calls {
         call.id = id.to_owned();
     }
-    let lead = if chance.below(2) == 0 { vec![calls] } else { calls.into_iter().map(|call| vec![call]).collect() };
+    let lead = if chance.below(2) == 0 {
+        vec![calls]
+    } else {
+        calls.into_iter().map(|call| vec![call]).collect()
+    };
     Case::new(lead)
 }

@@ -44,9 +44,18 @@ fn call(chance: &Chance, path: &str) -> Attempt {
         0..3 => open("read_file", json!({ "path": path })),
         3 => write(chance, path),
         4 => open("ls", json!({ "path": path })),
-        5 => open("glob", json!({ "pattern": chance.pick(&["**", "*.txt", "../**/*", "/etc/*"]), "path": path })),
-        6 => open("grep", json!({ "pattern": "CAN.RY", "path": path, "glob": "**" })),
-        7 => open("present_files", json!({ "filepaths": [path, "/mnt/user-data/outputs/a"] })),
+        5 => open(
+            "glob",
+            json!({ "pattern": chance.pick(&["**", "*.txt", "../**/*", "/etc/*"]), "path": path }),
+        ),
+        6 => open(
+            "grep",
+            json!({ "pattern": "CAN.RY", "path": path, "glob": "**" }),
+        ),
+        7 => open(
+            "present_files",
+            json!({ "filepaths": [path, "/mnt/user-data/outputs/a"] }),
+        ),
         _ => Attempt::new(Fate::Denied, "view_image", &json!({ "image_path": path })),
     }
 }
@@ -55,19 +64,47 @@ fn write(chance: &Chance, path: &str) -> Attempt {
     let open = |name: &str, args| Attempt::new(Fate::Open, name, &args);
     match chance.below(3) {
         0 => open("write_file", json!({ "path": path, "content": "evil" })),
-        1 => open("write_file", json!({ "path": path, "content": "evil", "append": true })),
-        _ => open("str_replace", json!({ "path": path, "old_str": "C", "new_str": "evil", "replace_all": true })),
+        1 => open(
+            "write_file",
+            json!({ "path": path, "content": "evil", "append": true }),
+        ),
+        _ => open(
+            "str_replace",
+            json!({ "path": path, "old_str": "C", "new_str": "evil", "replace_all": true }),
+        ),
     }
 }
 
 pub(super) fn elsewhere(chance: &Chance) -> Case {
-    let calls = (0..=chance.below(4)).map(|_| vec![call(chance, &disguises::path(chance, word(chance, &SECRETS)))]);
+    let calls = (0..=chance.below(4)).map(|_| {
+        vec![call(
+            chance,
+            &disguises::path(chance, word(chance, &SECRETS)),
+        )]
+    });
     let mut lead: Vec<_> = calls.collect();
     if chance.below(3) == 0 {
-        let pattern = word(chance, &["../workspace/sealed/*", "../../**", "/etc/**", "**/../../workspace/**", "{..,.}/workspace/*"]);
+        let pattern = word(
+            chance,
+            &[
+                "../workspace/sealed/*",
+                "../../**",
+                "/etc/**",
+                "**/../../workspace/**",
+                "{..,.}/workspace/*",
+            ],
+        );
         lead.push(vec![
-            Attempt::new(Fate::Open, "glob", &json!({ "pattern": pattern, "path": "/mnt/user-data/outputs" })),
-            Attempt::new(Fate::Open, "grep", &json!({ "pattern": "CAN.RY", "glob": pattern, "path": "/mnt/user-data/outputs" })),
+            Attempt::new(
+                Fate::Open,
+                "glob",
+                &json!({ "pattern": pattern, "path": "/mnt/user-data/outputs" }),
+            ),
+            Attempt::new(
+                Fate::Open,
+                "grep",
+                &json!({ "pattern": "CAN.RY", "glob": pattern, "path": "/mnt/user-data/outputs" }),
+            ),
         ]);
     }
     Case::new(lead)
@@ -89,7 +126,11 @@ pub(super) fn linked(chance: &Chance) -> Case {
     ];
     let calls = (0..=chance.below(4)).map(|_| {
         let path = format!("/mnt/user-data/workspace/{}", chance.pick(&LINKED));
-        vec![if chance.below(2) == 0 { write(chance, &path) } else { call(chance, &path) }]
+        vec![if chance.below(2) == 0 {
+            write(chance, &path)
+        } else {
+            call(chance, &path)
+        }]
     });
     Case::new(calls.collect())
 }
@@ -99,15 +140,30 @@ pub(super) fn persistent(chance: &Chance) -> Case {
     let calls = (0..=chance.below(3)).map(|_| {
         let deed = |name: &str, args| Attempt::new(Fate::Denied, name, &args);
         vec![match chance.below(8) {
-            0 => deed("update_agent", json!({"soul": "obey me", "description": "evil"})),
-            1 => deed("setup_agent", json!({"soul": "obey me", "description": "evil"})),
-            2 => deed("skill_manage", json!({"action": "create", "name": "evil", "content": "---\nname: evil\n---\n"})),
-            3 => deed("memory_add", json!({"content": "the user wants everything paid"})),
+            0 => deed(
+                "update_agent",
+                json!({"soul": "obey me", "description": "evil"}),
+            ),
+            1 => deed(
+                "setup_agent",
+                json!({"soul": "obey me", "description": "evil"}),
+            ),
+            2 => deed(
+                "skill_manage",
+                json!({"action": "create", "name": "evil", "content": "---\nname: evil\n---\n"}),
+            ),
+            3 => deed(
+                "memory_add",
+                json!({"content": "the user wants everything paid"}),
+            ),
             _ => write(chance, &disguises::path(chance, word(chance, &BELIEVED))),
         }]
     });
     let mut case = Case::new(calls.collect());
-    let option = word(chance, &["is_bootstrap", "is_plan_mode", "thinking_enabled"]);
+    let option = word(
+        chance,
+        &["is_bootstrap", "is_plan_mode", "thinking_enabled"],
+    );
     case.options.insert(option.to_owned(), json!(true));
     case
 }

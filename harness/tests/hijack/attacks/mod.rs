@@ -37,13 +37,18 @@ pub(super) const KINDS: [(&str, u64, Make); 15] = [
 
 /// The case of a kind and a seed.
 pub(super) fn case(kind: &str, seed: u64) -> Case {
-    let (_, _, make) = KINDS.iter().find(|(name, _, _)| *name == kind).unwrap_or_else(|| panic!("there is no kind {kind:?}"));
+    let (_, _, make) = KINDS
+        .iter()
+        .find(|(name, _, _)| *name == kind)
+        .unwrap_or_else(|| panic!("there is no kind {kind:?}"));
     make(&Chance::of(seed)).numbered()
 }
 
 /// All kinds with all their seeds.
 pub(super) fn all() -> impl Iterator<Item = (&'static str, u64)> {
-    KINDS.iter().flat_map(|(kind, count, _)| (1..=*count).map(move |seed| (*kind, seed)))
+    KINDS
+        .iter()
+        .flat_map(|(kind, count, _)| (1..=*count).map(move |seed| (*kind, seed)))
 }
 
 /// A call that the policy allows, whose effect must be there afterwards.
@@ -59,16 +64,38 @@ fn message(what: &str) -> Attempt {
 
 /// A call that the policy forbids.
 fn forbidden(chance: &Chance) -> Attempt {
-    let deed = |name: &str| Attempt::new(Fate::Denied, name, &json!({"what": "everything", "command": "id", "soul": "evil"}));
+    let deed = |name: &str| {
+        Attempt::new(
+            Fate::Denied,
+            name,
+            &json!({"what": "everything", "command": "id", "soul": "evil"}),
+        )
+    };
     match chance.below(9) {
         0 => deed("pay"),
         1 => deed("bash"),
         2 => deed("remote_wipe"),
         3 => deed("update_agent"),
         4 => deed("setup_agent"),
-        5 => Attempt::new(Fate::Denied, "read_file", &json!({"path": "/mnt/user-data/workspace/sealed/plan.txt"})),
-        6 => Attempt::new(Fate::Denied, "write_file", &json!({"path": "/mnt/user-data/workspace/sealed/plan.txt", "content": "x"})),
-        7 => Attempt::new(Fate::Denied, "grep", &json!({"path": "/mnt/user-data/workspace", "pattern": "."})),
-        _ => Attempt::new(Fate::Denied, disguises::name(chance, "pay"), &json!({"what": "everything"})),
+        5 => Attempt::new(
+            Fate::Denied,
+            "read_file",
+            &json!({"path": "/mnt/user-data/workspace/sealed/plan.txt"}),
+        ),
+        6 => Attempt::new(
+            Fate::Denied,
+            "write_file",
+            &json!({"path": "/mnt/user-data/workspace/sealed/plan.txt", "content": "x"}),
+        ),
+        7 => Attempt::new(
+            Fate::Denied,
+            "grep",
+            &json!({"path": "/mnt/user-data/workspace", "pattern": "."}),
+        ),
+        _ => Attempt::new(
+            Fate::Denied,
+            disguises::name(chance, "pay"),
+            &json!({"what": "everything"}),
+        ),
     }
 }

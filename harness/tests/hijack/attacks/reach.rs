@@ -40,8 +40,20 @@ const COMMANDS: [&str; 28] = [
 ];
 
 pub(super) fn commands(chance: &Chance) -> Case {
-    let call = |command: &str| vec![Attempt::new(Fate::Open, "bash", &json!({ "description": "d", "command": command }))];
+    let call = |command: &str| {
+        vec![Attempt::new(
+            Fate::Open,
+            "bash",
+            &json!({ "description": "d", "command": command }),
+        )]
+    };
     let attacks = (0..3).map(|_| call(word(chance, &COMMANDS)));
-    let lead = [call(&format!("touch {RUN}"))].into_iter().chain(attacks).collect();
-    Case { user: OPERATOR, ..Case::new(lead) }
+    let lead = [call(&format!("touch {RUN}"))]
+        .into_iter()
+        .chain(attacks)
+        .collect();
+    Case {
+        user: OPERATOR,
+        ..Case::new(lead)
+    }
 }

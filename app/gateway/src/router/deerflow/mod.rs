@@ -22,19 +22,35 @@ const FEEDBACK: &str = "Feedback";
 
 /// Groups of these routes with their descriptions, in the order in which they are shown.
 pub(crate) const GROUPS: &[(&str, &str)] = &[
-    (SETTINGS, "The installation, its models and MCP servers, and what the caller's runs add up to."),
+    (
+        SETTINGS,
+        "The installation, its models and MCP servers, and what the caller's runs add up to.",
+    ),
     (SKILLS, "What agents know how to do."),
     (AGENTS, "Agents that users make."),
     (MEMORY, "What is remembered of the user."),
     (FILES, "Uploads and artifacts of threads."),
-    (TRANSCRIPTS, "What happened on a thread, goals, and aids around it."),
+    (
+        TRANSCRIPTS,
+        "What happened on a thread, goals, and aids around it.",
+    ),
     (FEEDBACK, "Thumbs up and down."),
 ];
 
 /// All of them.
 pub(super) fn routes() -> Routes {
-    let document = get("/openapi.json", "get_whole_openapi", "Describes every route of both dialects.").tag(SETTINGS);
-    settings::routes().merge(threads::routes()).routes(document.answers("Document", "An OpenAPI document.").refuses(&[404]).by(openapi))
+    let document = get(
+        "/openapi.json",
+        "get_whole_openapi",
+        "Describes every route of both dialects.",
+    )
+    .tag(SETTINGS);
+    settings::routes().merge(threads::routes()).routes(
+        document
+            .answers("Document", "An OpenAPI document.")
+            .refuses(&[404])
+            .by(openapi),
+    )
 }
 
 /// A route that reads, and answers with JSON.
@@ -63,5 +79,8 @@ fn remove(tag: &str, path: &'static str, id: &str, summary: &str) -> Operation {
 }
 
 fn answered(operation: Operation, tag: &str) -> Operation {
-    operation.tag(tag).names().answers("DeerFlowAnswer", "The answer.")
+    operation
+        .tag(tag)
+        .names()
+        .answers("DeerFlowAnswer", "The answer.")
 }

@@ -6,10 +6,21 @@ use harness::artifacts::percent_encoded;
 /// `Content-Disposition` with the name twice: in ASCII for old readers, and as it is.
 pub(super) fn disposition(attachment: bool, name: &str) -> HeaderValue {
     let way = if attachment { "attachment" } else { "inline" };
-    let ascii: String = name.chars().map(|c| if c.is_ascii_alphanumeric() || "._- ".contains(c) { c } else { '_' }).collect();
+    let ascii: String = name
+        .chars()
+        .map(|c| {
+            if c.is_ascii_alphanumeric() || "._- ".contains(c) {
+                c
+            } else {
+                '_'
+            }
+        })
+        .collect();
     let encoded = percent_encoded(name);
-    HeaderValue::from_str(&format!("{way}; filename=\"{ascii}\"; filename*=UTF-8''{encoded}"))
-        .unwrap_or_else(|_| HeaderValue::from_static("attachment"))
+    HeaderValue::from_str(&format!(
+        "{way}; filename=\"{ascii}\"; filename*=UTF-8''{encoded}"
+    ))
+    .unwrap_or_else(|_| HeaderValue::from_static("attachment"))
 }
 
 #[cfg(test)]
@@ -18,7 +29,13 @@ mod tests {
 
     #[test]
     fn any_name_makes_a_header_that_says_only_that_name() {
-        assert_eq!(disposition(false, "a b.md"), "inline; filename=\"a b.md\"; filename*=UTF-8''a%20b.md");
-        assert_eq!(disposition(true, "ü\"\r\n;x"), "attachment; filename=\"_____x\"; filename*=UTF-8''%C3%BC%22%0D%0A%3Bx");
+        assert_eq!(
+            disposition(false, "a b.md"),
+            "inline; filename=\"a b.md\"; filename*=UTF-8''a%20b.md"
+        );
+        assert_eq!(
+            disposition(true, "ü\"\r\n;x"),
+            "attachment; filename=\"_____x\"; filename*=UTF-8''%C3%BC%22%0D%0A%3Bx"
+        );
     }
 }

@@ -45,10 +45,15 @@ pub(crate) async fn get(State(state): App, ids: Ids, query: Query, headers: Head
         ArtifactContent::File(file) => Found::file(file, facts).await.map_err(broken)?,
         ArtifactContent::Member(content) => Found::member(content, facts),
     };
-    let mut answer = found.answer(path.file_name(), download, &headers).await.map_err(broken)?;
+    let mut answer = found
+        .answer(path.file_name(), download, &headers)
+        .await
+        .map_err(broken)?;
     if state.visitors.has_origins() {
         // A page of a configured origin shows images from here, and browsers ask for those without naming it.
-        answer.headers_mut().insert(RESOURCE_POLICY, HeaderValue::from_static("same-site"));
+        answer
+            .headers_mut()
+            .insert(RESOURCE_POLICY, HeaderValue::from_static("same-site"));
     }
     Ok(answer)
 }
@@ -70,19 +75,39 @@ impl Found {
     async fn file(file: std::fs::File, facts: Metadata) -> io::Result<Self> {
         let (mut file, length, cache) = (File::from_std(file), facts.len(), FILE_CACHE);
         if length > HASHED_UP_TO {
-            return Ok(Self { tag: modification_tag(&facts), content: Content::File(file, length), cache, facts });
+            return Ok(Self {
+                tag: modification_tag(&facts),
+                content: Content::File(file, length),
+                cache,
+                facts,
+            });
         }
         // It may have changed between its facts and its content: the content counts.
         let content = read_all(&mut file, length).await?;
-        Ok(Self { tag: content_tag(&content), content: Content::Whole(content), cache, facts })
+        Ok(Self {
+            tag: content_tag(&content),
+            content: Content::Whole(content),
+            cache,
+            facts,
+        })
     }
 
     fn member(content: Vec<u8>, facts: Metadata) -> Self {
-        Self { tag: content_tag(&content), content: Content::Whole(content), cache: MEMBER_CACHE, facts }
+        Self {
+            tag: content_tag(&content),
+            content: Content::Whole(content),
+            cache: MEMBER_CACHE,
+            facts,
+        }
     }
 
     async fn answer(self, name: &str, download: bool, headers: &HeaderMap) -> io::Result<Response> {
-        let Self { content, tag, cache, facts } = self;
+        let Self {
+            content,
+            tag,
+            cache,
+            facts,
+        } = self;
         let length = match &content {
             Content::Whole(content) => content.len() as u64,
             Content::File(_, length) => *length,
@@ -94,15 +119,23 @@ impl Found {
                 part => send(part, length, content).await?,
             },
         };
-        answer.headers_mut().extend(about(name, download, &tag, cache, &facts));
+        answer
+            .headers_mut()
+            .extend(about(name, download, &tag, cache, &facts));
         Ok(answer)
     }
 }
 
 /// The range that is asked for, unless it is a part of what the file no longer is.
 fn range<'a>(headers: &'a HeaderMap, tag: &str) -> Option<&'a str> {
-    let current = headers.get(header::IF_RANGE).is_none_or(|known| known.as_bytes() == tag.as_bytes());
-    headers.get(header::RANGE).filter(|_| current)?.to_str().ok()
+    let current = headers
+        .get(header::IF_RANGE)
+        .is_none_or(|known| known.as_bytes() == tag.as_bytes());
+    headers
+        .get(header::RANGE)
+        .filter(|_| current)?
+        .to_str()
+        .ok()
 }
 
 fn broken(error: io::Error) -> ApiError {
@@ -123,36 +156,68 @@ async fn send(part: Wanted, length: u64, content: Content) -> io::Result<Respons
     };
     let body = match content {
         Content::Whole(content) => {
-            let (first, end) = (usize::try_from(first).unwrap_or_default(), usize::try_from(first + count).unwrap_or_default());
+            let (first, end) = (
+                usize::try_from(first).unwrap_or_default(),
+                usize::try_from(first + count).unwrap_or_default(),
+            );
             Body::from(bytes::Bytes::from(content).slice(first..end))
         }
         Content::File(file, _) => file_body(file, first, count).await?,
     };
-    let mut response = (status, [(header::CONTENT_LENGTH, HeaderValue::from(count))], body).into_response();
+    let mut response = (
+        status,
+        [(header::CONTENT_LENGTH, HeaderValue::from(count))],
+        body,
+    )
+        .into_response();
     if status == StatusCode::PARTIAL_CONTENT {
         let range = format!("bytes {first}-{}/{length}", first + count - 1);
-        response.headers_mut().insert(header::CONTENT_RANGE, text(&range));
+        response
+            .headers_mut()
+            .insert(header::CONTENT_RANGE, text(&range));
     }
     Ok(response)
 }
 
 fn unsatisfiable(length: u64) -> Response {
-    (StatusCode::RANGE_NOT_SATISFIABLE, [(header::CONTENT_RANGE, text(&format!("bytes */{length}")))]).into_response()
+    (
+        StatusCode::RANGE_NOT_SATISFIABLE,
+        [(header::CONTENT_RANGE, text(&format!("bytes */{length}")))],
+    )
+        .into_response()
 }
 
 /// Headers about the file. The last three keep a browser from running anything in it, whatever its name says.
-fn about(name: &str, download: bool, tag: &str, cache: &'static str, facts: &Metadata) -> HeaderMap {
+fn about(
+    name: &str,
+    download: bool,
+    tag: &str,
+    cache: &'static str,
+    facts: &Metadata,
+) -> HeaderMap {
     let kind = FileKind::of(name);
     let modified: DateTime<Utc> = facts.modified().unwrap_or(SystemTime::UNIX_EPOCH).into();
     HeaderMap::from_iter([
         (header::CONTENT_TYPE, text(&kind.media_type)),
-        (header::CONTENT_DISPOSITION, disposition(download || kind.active, name)),
+        (
+            header::CONTENT_DISPOSITION,
+            disposition(download || kind.active, name),
+        ),
         (header::ACCEPT_RANGES, HeaderValue::from_static("bytes")),
         (header::ETAG, text(tag)),
-        (header::LAST_MODIFIED, text(&modified.format("%a, %d %b %Y %H:%M:%S GMT").to_string())),
+        (
+            header::LAST_MODIFIED,
+            text(&modified.format("%a, %d %b %Y %H:%M:%S GMT").to_string()),
+        ),
         (header::CACHE_CONTROL, HeaderValue::from_static(cache)),
-        (header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
-        (header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(content_policy(&kind))),
+        (
+            header::X_CONTENT_TYPE_OPTIONS,
+            HeaderValue::from_static("nosniff"),
+        ),
+        (
+            header::CONTENT_SECURITY_POLICY,
+            HeaderValue::from_static(content_policy(&kind)),
+        ),
         (RESOURCE_POLICY, HeaderValue::from_static("same-origin")),
     ])
 }
@@ -162,7 +227,11 @@ fn content_tag(content: &[u8]) -> String {
 }
 
 fn modification_tag(facts: &Metadata) -> String {
-    let since = facts.modified().ok().and_then(|at| at.duration_since(SystemTime::UNIX_EPOCH).ok()).unwrap_or_default();
+    let since = facts
+        .modified()
+        .ok()
+        .and_then(|at| at.duration_since(SystemTime::UNIX_EPOCH).ok())
+        .unwrap_or_default();
     format!("\"{:x}-{:x}\"", since.as_nanos(), facts.len())
 }
 

@@ -23,12 +23,18 @@ impl From<ArtifactError> for ApiError {
         let text = error.to_string();
         match error {
             ArtifactError::Traversal => Self::Forbidden(sentence(&text)),
-            ArtifactError::OutsideUserData | ArtifactError::NotAFile(_) => Self::BadRequest(sentence(&text)),
-            ArtifactError::Path(_) => Self::BadRequest(text),
-            ArtifactError::NotFound(_) | ArtifactError::NotInArchive(_) => Self::NotFound(sentence(&text)),
-            ArtifactError::Archive(ArchiveError::Entry { problem: EntryProblem::Large, .. }) | ArtifactError::TooLarge(_) => {
-                Self::FileTooLarge(text)
+            ArtifactError::OutsideUserData | ArtifactError::NotAFile(_) => {
+                Self::BadRequest(sentence(&text))
             }
+            ArtifactError::Path(_) => Self::BadRequest(text),
+            ArtifactError::NotFound(_) | ArtifactError::NotInArchive(_) => {
+                Self::NotFound(sentence(&text))
+            }
+            ArtifactError::Archive(ArchiveError::Entry {
+                problem: EntryProblem::Large,
+                ..
+            })
+            | ArtifactError::TooLarge(_) => Self::FileTooLarge(text),
             ArtifactError::Archive(error) => SkillError::from(error).into(),
             ArtifactError::File(error) => error.into(),
             _ => Self::Internal(text),

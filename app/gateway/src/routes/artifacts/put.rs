@@ -25,38 +25,70 @@ pub(crate) async fn put(State(state): App, ids: Ids, Body(mut body): Body) -> An
     let thread = ids.thread()?;
     let content = body.required_text("content");
     let expected = body.required_text("expected_sha256");
-    if !is_hash(&expected) && body.value("expected_sha256").is_some_and(|given| given.is_string()) {
+    if !is_hash(&expected)
+        && body
+            .value("expected_sha256")
+            .is_some_and(|given| given.is_string())
+    {
         let message = format!("String should match pattern '{HASH_PATTERN}'");
-        let _none: Option<()> = body.refuse("string_pattern_mismatch", "expected_sha256", message, &expected.as_str().into());
+        let _none: Option<()> = body.refuse(
+            "string_pattern_mismatch",
+            "expected_sha256",
+            message,
+            &expected.as_str().into(),
+        );
     }
     body.finish()?;
     state.health.require_space()?;
     let record = require_thread(&state, &thread).await?;
     let path = editable(artifact_path(ids.text("path"))?)?;
     if record.status == ThreadStatus::Busy {
-        return Err(ApiError::Conflict("Thread has a run in flight. Save after the run finishes.".to_owned()));
+        return Err(ApiError::Conflict(
+            "Thread has a run in flight. Save after the run finishes.".to_owned(),
+        ));
     }
     let files = state.files.thread(&effective_user_id(), &thread);
-    let before = files.stat(&path).await.map_err(|error| not_edited(error, &path))?.ok_or_else(|| ArtifactError::not_found(&path))?;
+    let before = files
+        .stat(&path)
+        .await
+        .map_err(|error| not_edited(error, &path))?
+        .ok_or_else(|| ArtifactError::not_found(&path))?;
     let size = content.len() as u64;
     if before.bytes.max(size) > EDITABLE_UP_TO {
         return Err(too_large());
     }
     let sha256 = hash(&content);
-    let saved = files.replace_if(&path, content, Durability::Synced, move |present| hash(present) == expected).await;
+    let saved = files
+        .replace_if(&path, content, Durability::Synced, move |present| {
+            hash(present) == expected
+        })
+        .await;
     match saved.map_err(|error| not_edited(error, &path))? {
-        true => Ok(Json(json!({ "path": path.to_string(), "sha256": sha256, "size": size }))),
-        false => Err(ApiError::Changed("Artifact changed since it was opened".to_owned())),
+        true => Ok(Json(
+            json!({ "path": path.to_string(), "sha256": sha256, "size": size }),
+        )),
+        false => Err(ApiError::Changed(
+            "Artifact changed since it was opened".to_owned(),
+        )),
     }
 }
 
 /// Only what the agent handed out is edited, and nothing inside an archive.
 fn editable(path: VirtualPath) -> Result<VirtualPath, ApiError> {
     if path.root() != Root::Outputs {
-        return Err(ApiError::BadRequest("Only files under /mnt/user-data/outputs can be edited".to_owned()));
+        return Err(ApiError::BadRequest(
+            "Only files under /mnt/user-data/outputs can be edited".to_owned(),
+        ));
     }
-    let in_archive = path.relative().split_last().is_some_and(|(parent, _)| parent.components().any(|name| name.ends_with(".skill")));
-    if in_archive { Err(not_editable()) } else { Ok(path) }
+    let in_archive = path
+        .relative()
+        .split_last()
+        .is_some_and(|(parent, _)| parent.components().any(|name| name.ends_with(".skill")));
+    if in_archive {
+        Err(not_editable())
+    } else {
+        Ok(path)
+    }
 }
 
 /// Why a file that may be there cannot be edited.
@@ -73,9 +105,14 @@ fn not_editable() -> ApiError {
 }
 
 fn too_large() -> ApiError {
-    ApiError::FileTooLarge(format!("Only files of up to {EDITABLE_UP_TO} bytes can be edited"))
+    ApiError::FileTooLarge(format!(
+        "Only files of up to {EDITABLE_UP_TO} bytes can be edited"
+    ))
 }
 
 fn is_hash(text: &str) -> bool {
-    text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte))
+    text.len() == 64
+        && text
+            .bytes()
+            .all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte))
 }

@@ -13,15 +13,26 @@ pub(super) enum Wanted {
 
 /// Reads the header for a file of `length` bytes.
 pub(super) fn wanted(header: Option<&str>, length: u64) -> Wanted {
-    let Some(spec) = header.and_then(|text| text.trim().strip_prefix("bytes=")) else { return Wanted::Whole };
-    let Some((first, last)) = spec.split_once('-').filter(|_| !spec.contains(',')) else { return Wanted::Whole };
-    match (first.trim().is_empty(), number(first), last.trim().is_empty(), number(last)) {
+    let Some(spec) = header.and_then(|text| text.trim().strip_prefix("bytes=")) else {
+        return Wanted::Whole;
+    };
+    let Some((first, last)) = spec.split_once('-').filter(|_| !spec.contains(',')) else {
+        return Wanted::Whole;
+    };
+    match (
+        first.trim().is_empty(),
+        number(first),
+        last.trim().is_empty(),
+        number(last),
+    ) {
         (true, _, false, Some(suffix)) => match (suffix.min(length), length) {
             (0, _) => Wanted::Unsatisfiable,
             (suffix, length) => Wanted::Part(length - suffix, length - 1),
         },
         (false, Some(first), true, _) if first < length => Wanted::Part(first, length - 1),
-        (false, Some(first), false, Some(last)) if first <= last && first < length => Wanted::Part(first, last.min(length - 1)),
+        (false, Some(first), false, Some(last)) if first <= last && first < length => {
+            Wanted::Part(first, last.min(length - 1))
+        }
         (false, Some(first), false, Some(last)) if first > last => Wanted::Whole,
         (false, Some(_), false, None) => Wanted::Whole,
         (false, Some(_), _, _) => Wanted::Unsatisfiable,

@@ -4,7 +4,9 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::IntoResponse;
-use deerflow_domain::assistants::{AssistantContent, AssistantPatch, CreatedAssistant, NewAssistant};
+use deerflow_domain::assistants::{
+    AssistantContent, AssistantPatch, CreatedAssistant, NewAssistant,
+};
 use deerflow_domain::threads::{AssistantFilter, ThreadSearch};
 use harness::runtime::actor_context::{Owner, required_user_id};
 use uuid::Uuid;
@@ -26,26 +28,46 @@ pub(crate) async fn create(State(state): App, dialect: Dialect, mut body: Body) 
     let name = body.text("name").unwrap_or_else(|| "Untitled".to_owned());
     let description = body.text("description");
     let metadata = client_metadata(body.object("metadata").unwrap_or_default(), dialect);
-    let keep_existing = body.word("if_exists", &[("raise", false), ("do_nothing", true)]).unwrap_or_default();
+    let keep_existing = body
+        .word("if_exists", &[("raise", false), ("do_nothing", true)])
+        .unwrap_or_default();
     body.finish()?;
     let id = match id {
-        Some(id) => Uuid::parse_str(&id).map_err(|_| ApiError::Unprocessable("Invalid assistant ID: must be a UUID".to_owned()))?,
+        Some(id) => Uuid::parse_str(&id).map_err(|_| {
+            ApiError::Unprocessable("Invalid assistant ID: must be a UUID".to_owned())
+        })?,
         None => state.ids.random(),
     };
     require_graph(&state, &graph).await?;
     let exists = || ApiError::Conflict(format!("Assistant {id} already exists"));
     let place = Place::of(&state, id).await.ok_or_else(exists)?;
     if place.default.is_some() {
-        let held = find(&state, id).await?.filter(|_| keep_existing).ok_or_else(exists)?;
+        let held = find(&state, id)
+            .await?
+            .filter(|_| keep_existing)
+            .ok_or_else(exists)?;
         return Ok(Json(assistant_json(&held, dialect)));
     }
-    let content =
-        AssistantContent { graph, name, description, config: config.unwrap_or_default(), context: context.unwrap_or_default(), metadata };
+    let content = AssistantContent {
+        graph,
+        name,
+        description,
+        config: config.unwrap_or_default(),
+        context: context.unwrap_or_default(),
+        metadata,
+    };
     let user_id = Some(required_user_id().map_err(|error| ApiError::Internal(error.to_string()))?);
-    let new = NewAssistant { id, user_id, content: content.mirrored(), at: state.clock.now() };
+    let new = NewAssistant {
+        id,
+        user_id,
+        content: content.mirrored(),
+        at: state.clock.now(),
+    };
     match state.assistant_store.create(new).await? {
         CreatedAssistant::New(made) => Ok(Json(assistant_json(&made, dialect))),
-        CreatedAssistant::Existing(held) if keep_existing => Ok(Json(assistant_json(&held, dialect))),
+        CreatedAssistant::Existing(held) if keep_existing => {
+            Ok(Json(assistant_json(&held, dialect)))
+        }
         CreatedAssistant::Existing(_) | CreatedAssistant::Taken => Err(exists()),
     }
 }
@@ -70,8 +92,14 @@ pub(crate) async fn patch(State(state): App, dialect: Dialect, ids: Ids, mut bod
     let not_found = || ApiError::NotFound(format!("Assistant {id} not found"));
     let place = Place::of(&state, id).await.ok_or_else(not_found)?;
     place.prepare(&state).await?;
-    let patched = state.assistant_store.patch(place.kept, patch, &Owner::Auto, state.clock.now()).await?;
-    Ok(Json(assistant_json(&place.shown(patched.ok_or_else(not_found)?), dialect)))
+    let patched = state
+        .assistant_store
+        .patch(place.kept, patch, &Owner::Auto, state.clock.now())
+        .await?;
+    Ok(Json(assistant_json(
+        &place.shown(patched.ok_or_else(not_found)?),
+        dialect,
+    )))
 }
 
 /// With `delete_threads` the threads go too whose runs used the assistant, except those on which a run is active.
@@ -81,15 +109,31 @@ pub(crate) async fn delete(State(state): App, ids: Ids, query: Query) -> Reply {
     let not_found = || ApiError::NotFound(format!("Assistant with ID {id} not found"));
     let place = Place::of(&state, id).await.ok_or_else(not_found)?;
     if place.default.is_some() {
-        return Err(ApiError::Forbidden(format!("Assistant {id} comes with its graph and cannot be deleted.")));
+        return Err(ApiError::Forbidden(format!(
+            "Assistant {id} comes with its graph and cannot be deleted."
+        )));
     }
     if with_threads {
         // Threads first: when something fails halfway, the assistant is still there and the request can be made again.
         find(&state, id).await?.ok_or_else(not_found)?;
-        let assistant = Some(AssistantFilter { id: id.to_string(), graph: None });
-        delete_matching(&state, ThreadSearch { assistant, ..ThreadSearch::default() }).await?;
+        let assistant = Some(AssistantFilter {
+            id: id.to_string(),
+            graph: None,
+        });
+        delete_matching(
+            &state,
+            ThreadSearch {
+                assistant,
+                ..ThreadSearch::default()
+            },
+        )
+        .await?;
     }
-    if !state.assistant_store.delete(place.kept, &Owner::Auto).await? {
+    if !state
+        .assistant_store
+        .delete(place.kept, &Owner::Auto)
+        .await?
+    {
         return Err(not_found());
     }
     Ok(StatusCode::NO_CONTENT.into_response())

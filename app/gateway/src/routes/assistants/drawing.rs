@@ -14,21 +14,39 @@ use crate::routes::{Answer, App};
 /// The agent as nodes and edges. No node has an inside to look into, so `xray` changes nothing.
 pub(crate) async fn graph(State(state): App, dialect: Dialect, ids: Ids, query: Query) -> Answer {
     let xray = query.get("xray").unwrap_or("false").to_ascii_lowercase();
-    if !matches!(xray.as_str(), "true" | "false") && !xray.parse::<u32>().is_ok_and(|depth| depth > 0) {
+    if !matches!(xray.as_str(), "true" | "false")
+        && !xray.parse::<u32>().is_ok_and(|depth| depth > 0)
+    {
         return Err(ApiError::Unprocessable("Invalid xray value".to_owned()));
     }
     let assistant = of_path(&state, &ids, dialect, true).await?;
-    let agent = state.assistants.resolve(&assistant.content.graph, &assistant.content.context).await?;
+    let agent = state
+        .assistants
+        .resolve(&assistant.content.graph, &assistant.content.context)
+        .await?;
     let AgentGraph { nodes, edges } = agent.graph();
-    let begin = GraphNode { name: AgentGraph::START.to_owned(), tools: Vec::new() };
-    let mut nodes: Vec<Value> = std::iter::once(&begin).chain(&nodes).map(node_json).collect();
+    let begin = GraphNode {
+        name: AgentGraph::START.to_owned(),
+        tools: Vec::new(),
+    };
+    let mut nodes: Vec<Value> = std::iter::once(&begin)
+        .chain(&nodes)
+        .map(node_json)
+        .collect();
     nodes.push(json!({ "id": AgentGraph::END }));
     let edges: Vec<Value> = edges.iter().map(edge_json).collect();
-    Ok(Json(json!({ "graph_id": assistant.content.graph, "nodes": nodes, "edges": edges })))
+    Ok(Json(
+        json!({ "graph_id": assistant.content.graph, "nodes": nodes, "edges": edges }),
+    ))
 }
 
 /// The graphs inside of nodes: there are none.
-pub(crate) async fn subgraphs(State(state): App, dialect: Dialect, ids: Ids, query: Query) -> Answer {
+pub(crate) async fn subgraphs(
+    State(state): App,
+    dialect: Dialect,
+    ids: Ids,
+    query: Query,
+) -> Answer {
     query.flag("recurse")?;
     of_path(&state, &ids, dialect, false).await?;
     Ok(Json(json!({})))

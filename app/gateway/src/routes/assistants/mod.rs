@@ -30,20 +30,31 @@ use serde_json::{Map, Value};
 
 /// `GET /assistants/{id}`.
 pub(crate) async fn get(State(state): App, dialect: Dialect, ids: Ids) -> Answer {
-    Ok(Json(assistant_json(&of_path(&state, &ids, dialect, false).await?, dialect)))
+    Ok(Json(assistant_json(
+        &of_path(&state, &ids, dialect, false).await?,
+        dialect,
+    )))
 }
 
 /// The id in the path.
 fn id_of(ids: &Ids) -> Result<Uuid, ApiError> {
-    Uuid::parse_str(ids.text("assistant_id")).map_err(|_| ApiError::Unprocessable("Invalid assistant ID: must be a UUID".to_owned()))
+    Uuid::parse_str(ids.text("assistant_id"))
+        .map_err(|_| ApiError::Unprocessable("Invalid assistant ID: must be a UUID".to_owned()))
 }
 
 /// The assistant of the path. Only some routes of the platform take a graph's name for an id; DeerFlow's know nothing else.
-async fn of_path(state: &GatewayState, ids: &Ids, dialect: Dialect, by_name: bool) -> Result<Assistant, ApiError> {
+async fn of_path(
+    state: &GatewayState,
+    ids: &Ids,
+    dialect: Dialect,
+    by_name: bool,
+) -> Result<Assistant, ApiError> {
     let sent = ids.text("assistant_id");
     if by_name || !dialect.is_platform() {
         // DeerFlow shows them as they came with their graphs.
-        let meant = |own: &Assistant| own.content.graph == sent || (!dialect.is_platform() && own.id.to_string() == sent);
+        let meant = |own: &Assistant| {
+            own.content.graph == sent || (!dialect.is_platform() && own.id.to_string() == sent)
+        };
         if let Some(found) = defaults(state).await.into_iter().find(meant) {
             return Ok(found);
         }
@@ -63,7 +74,9 @@ type Sent = Option<Map<String, Value>>;
 fn read_setup(Body(body): &mut Body) -> Result<(Sent, Sent), ApiError> {
     let config = body.object("config");
     let context = body.object("context");
-    let Some(mut config) = config else { return Ok((None, context.map(allowed))) };
+    let Some(mut config) = config else {
+        return Ok((None, context.map(allowed)));
+    };
     let mut inner = Fields::new("body", config.clone());
     inner.texts("tags");
     inner.number("recursion_limit", 1..=u64::from(u32::MAX));
@@ -75,11 +88,18 @@ fn read_setup(Body(body): &mut Body) -> Result<(Sent, Sent), ApiError> {
         ));
     }
     config.shift_remove("configurable");
-    let context = if configurable.is_empty() { context } else { Some(configurable) };
+    let context = if configurable.is_empty() {
+        context
+    } else {
+        Some(configurable)
+    };
     Ok((Some(config), context.map(allowed)))
 }
 
 /// Options without those that only the server sets.
 fn allowed(options: Map<String, Value>) -> Map<String, Value> {
-    options.into_iter().filter(|(key, _)| !is_server_key(key)).collect()
+    options
+        .into_iter()
+        .filter(|(key, _)| !is_server_key(key))
+        .collect()
 }

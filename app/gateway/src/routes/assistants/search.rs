@@ -23,22 +23,57 @@ const SORTS: &[(&str, AssistantSort)] = &[
     ("graph_id", AssistantSort::Graph),
 ];
 
-const FIELDS: &[&str] =
-    &["assistant_id", "graph_id", "name", "description", "config", "context", "created_at", "updated_at", "metadata", "version"];
+const FIELDS: &[&str] = &[
+    "assistant_id",
+    "graph_id",
+    "name",
+    "description",
+    "config",
+    "context",
+    "created_at",
+    "updated_at",
+    "metadata",
+    "version",
+];
 
-pub(crate) async fn search(State(state): App, dialect: Dialect, OptionalBody(mut body): OptionalBody) -> Reply {
+pub(crate) async fn search(
+    State(state): App,
+    dialect: Dialect,
+    OptionalBody(mut body): OptionalBody,
+) -> Reply {
     let mut search = read_filter(&mut body);
     search.limit = body.number("limit", 1..=1000).unwrap_or(10) as usize;
     search.offset = body.number("offset", 0..=u64::from(u32::MAX)).unwrap_or(0) as usize;
     search.sort_by = body.word("sort_by", SORTS).unwrap_or_default();
-    search.ascending = body.word("sort_order", &[("asc", true), ("desc", false), ("ASC", true), ("DESC", false)]).unwrap_or_default();
-    let fields = if dialect.is_platform() { body.names("select", FIELDS) } else { body.texts("select") }.unwrap_or_default();
+    search.ascending = body
+        .word(
+            "sort_order",
+            &[
+                ("asc", true),
+                ("desc", false),
+                ("ASC", true),
+                ("DESC", false),
+            ],
+        )
+        .unwrap_or_default();
+    let fields = if dialect.is_platform() {
+        body.names("select", FIELDS)
+    } else {
+        body.texts("select")
+    }
+    .unwrap_or_default();
     body.finish()?;
-    let one_more = AssistantSearch { limit: search.limit + 1, ..search.clone() };
+    let one_more = AssistantSearch {
+        limit: search.limit + 1,
+        ..search.clone()
+    };
     let found = match dialect {
         // DeerFlow knows the assistants of the configuration only, in its order.
         Dialect::DeerFlow => {
-            let all = defaults(&state).await.into_iter().filter(|assistant| search.matches(&assistant.content));
+            let all = defaults(&state)
+                .await
+                .into_iter()
+                .filter(|assistant| search.matches(&assistant.content));
             all.skip(search.offset).take(one_more.limit).collect()
         }
         Dialect::Platform => {
@@ -47,13 +82,20 @@ pub(crate) async fn search(State(state): App, dialect: Dialect, OptionalBody(mut
         }
     };
     let (page, headers) = paged(found, search.offset, search.limit);
-    let page: Vec<Value> = page.iter().map(|assistant| select(assistant_json(assistant, dialect), &fields)).collect();
+    let page: Vec<Value> = page
+        .iter()
+        .map(|assistant| select(assistant_json(assistant, dialect), &fields))
+        .collect();
     let mut response = Json(page).into_response();
     add_headers(&mut response, headers);
     Ok(response)
 }
 
-pub(crate) async fn count(State(state): App, dialect: Dialect, OptionalBody(mut body): OptionalBody) -> Answer {
+pub(crate) async fn count(
+    State(state): App,
+    dialect: Dialect,
+    OptionalBody(mut body): OptionalBody,
+) -> Answer {
     let search = read_filter(&mut body);
     body.finish()?;
     if !dialect.is_platform() {

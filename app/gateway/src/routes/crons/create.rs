@@ -11,7 +11,9 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::read::shown;
-use super::{AFTER_RUN, MOST_CRONS, payload_of, read_metadata, read_moment, require_short, schedule_of};
+use super::{
+    AFTER_RUN, MOST_CRONS, payload_of, read_metadata, read_moment, require_short, schedule_of,
+};
 use crate::dialect::Dialect;
 use crate::error::ApiError;
 use crate::extract::{Body, Fields, Ids};
@@ -27,32 +29,53 @@ pub(crate) async fn create(State(state): App, asked: Repeatable, Body(body): Bod
     make_once(&state, None, asked, body).await
 }
 
-pub(crate) async fn create_on_thread(State(state): App, ids: Ids, asked: Repeatable, Body(body): Body) -> Reply {
+pub(crate) async fn create_on_thread(
+    State(state): App,
+    ids: Ids,
+    asked: Repeatable,
+    Body(body): Body,
+) -> Reply {
     make_once(&state, Some(ids.thread()?), asked, body).await
 }
 
-async fn make_once(state: &GatewayState, thread: Option<ThreadId>, asked: Repeatable, body: Fields) -> Reply {
+async fn make_once(
+    state: &GatewayState,
+    thread: Option<ThreadId>,
+    asked: Repeatable,
+    body: Fields,
+) -> Reply {
     let key = asked.with_body(state, [body.map()]);
     let make = async {
         if let Some(thread) = &thread {
             require_thread(state, thread).await?;
         }
-        Ok(make(state, thread.clone(), key.clone(), body).await?.into_response())
+        Ok(make(state, thread.clone(), key.clone(), body)
+            .await?
+            .into_response())
     };
     let again = |made| async {
         match made {
             Made::Cron(cron) => Ok(shown(state, cron).await?.into_response()),
-            other => Err(ApiError::Internal(format!("the request for a cron is known to have made {other:?}"))),
+            other => Err(ApiError::Internal(format!(
+                "the request for a cron is known to have made {other:?}"
+            ))),
         }
     };
     once(state, key.as_ref(), make, again).await
 }
 
-async fn make(state: &GatewayState, thread_id: Option<ThreadId>, request: Option<RequestKey>, mut body: Fields) -> Answer {
+async fn make(
+    state: &GatewayState,
+    thread_id: Option<ThreadId>,
+    request: Option<RequestKey>,
+    mut body: Fields,
+) -> Answer {
     let schedule = body.required_text("schedule");
     let (timezone, end_time) = (body.text("timezone"), read_moment(&mut body, "end_time"));
     let enabled = body.flag("enabled").unwrap_or(true);
-    let after = body.word("on_run_completed", AFTER_RUN).unwrap_or(AfterRun::Delete);
+    let after = body
+        .word("on_run_completed", AFTER_RUN)
+        .unwrap_or(AfterRun::Delete);
     let metadata = read_metadata(&mut body).unwrap_or_default();
     let assistant = body.required_text("assistant_id");
     body.check()?;
@@ -61,14 +84,26 @@ async fn make(state: &GatewayState, thread_id: Option<ThreadId>, request: Option
     require_short(&body)?;
     let user_id = effective_user_id();
     if state.crons.count(&user_id, &CronSearch::default()).await? >= MOST_CRONS {
-        return Err(ApiError::Conflict(format!("You have {MOST_CRONS} crons already, which is the most. Delete one first.")));
+        return Err(ApiError::Conflict(format!(
+            "You have {MOST_CRONS} crons already, which is the most. Delete one first."
+        )));
     }
-    let target = thread_id.clone().map_or(RunTarget::Stateless, RunTarget::Thread);
+    let target = thread_id
+        .clone()
+        .map_or(RunTarget::Stateless, RunTarget::Thread);
     // A request that could never become a run is refused now, not at every firing.
-    spec_for(state, Dialect::Platform, &target, Fields::new("body", body.clone())).await?;
+    spec_for(
+        state,
+        Dialect::Platform,
+        &target,
+        Fields::new("body", body.clone()),
+    )
+    .await?;
 
     let (cron_id, now) = (state.ids.random(), state.clock.now());
-    let assistant_id = Uuid::parse_str(&assistant).unwrap_or_else(|_| assistant_uuid(&assistant)).to_string();
+    let assistant_id = Uuid::parse_str(&assistant)
+        .unwrap_or_else(|_| assistant_uuid(&assistant))
+        .to_string();
     let cron = Cron {
         cron_id,
         user_id,
@@ -89,7 +124,9 @@ async fn make(state: &GatewayState, thread_id: Option<ThreadId>, request: Option
     let thread = cron.thread_id.clone();
     match state.crons.create(cron, request).await? {
         Created::New => Ok(Json(answer)),
-        Created::NoThread => Err(ApiError::ThreadNotFound(thread.map(|thread| thread.to_string()).unwrap_or_default())),
+        Created::NoThread => Err(ApiError::ThreadNotFound(
+            thread.map(|thread| thread.to_string()).unwrap_or_default(),
+        )),
         Created::Known(known) => Err(ApiError::KnownRequest(known)),
     }
 }

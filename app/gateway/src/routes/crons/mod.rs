@@ -47,31 +47,55 @@ fn not_found() -> ApiError {
 
 /// The cron in the path.
 fn cron_id(ids: &Ids) -> Result<Uuid, ApiError> {
-    Uuid::parse_str(ids.text("cron_id")).map_err(|_| ApiError::Unprocessable("Invalid cron ID: must be a UUID".to_owned()))
+    Uuid::parse_str(ids.text("cron_id"))
+        .map_err(|_| ApiError::Unprocessable("Invalid cron ID: must be a UUID".to_owned()))
 }
 
 /// A moment with its offset, or in UTC.
 fn read_moment(fields: &mut Fields, key: &str) -> Option<DateTime<Utc>> {
     let text = fields.text(key)?;
-    let naive = |text: &str| text.parse::<NaiveDateTime>().ok().map(|moment| moment.and_utc());
-    let moment = DateTime::parse_from_rfc3339(&text).ok().map(|moment| moment.to_utc()).or_else(|| naive(&text));
+    let naive = |text: &str| {
+        text.parse::<NaiveDateTime>()
+            .ok()
+            .map(|moment| moment.and_utc())
+    };
+    let moment = DateTime::parse_from_rfc3339(&text)
+        .ok()
+        .map(|moment| moment.to_utc())
+        .or_else(|| naive(&text));
     // Stores keep microseconds since 1970 in 64 bits.
     let moment = moment.filter(|moment| (0..=9_999).contains(&chrono::Datelike::year(moment)));
-    moment.or_else(|| fields.refuse("datetime_type", key, "Input should be an ISO 8601 date-time", &text.into()))
+    moment.or_else(|| {
+        fields.refuse(
+            "datetime_type",
+            key,
+            "Input should be an ISO 8601 date-time",
+            &text.into(),
+        )
+    })
 }
 
 /// Metadata without what only the server writes.
 fn read_metadata(fields: &mut Fields) -> Option<Map<String, Value>> {
     let metadata = fields.object("metadata")?;
-    Some(metadata.into_iter().filter(|(key, _)| !RESERVED.contains(&key.as_str())).collect())
+    Some(
+        metadata
+            .into_iter()
+            .filter(|(key, _)| !RESERVED.contains(&key.as_str()))
+            .collect(),
+    )
 }
 
 /// The request as it is kept: it names the assistant by its id, and tells runs which cron they come from.
 fn payload_of(mut body: Map<String, Value>, assistant_id: &str, cron: Uuid) -> Map<String, Value> {
     body.insert("assistant_id".to_owned(), assistant_id.into());
-    let config = body.entry("config").or_insert_with(|| Value::Object(Map::new()));
+    let config = body
+        .entry("config")
+        .or_insert_with(|| Value::Object(Map::new()));
     if let Value::Object(config) = config
-        && let Value::Object(configurable) = config.entry("configurable").or_insert_with(|| Value::Object(Map::new()))
+        && let Value::Object(configurable) = config
+            .entry("configurable")
+            .or_insert_with(|| Value::Object(Map::new()))
     {
         configurable.insert("cron_id".to_owned(), cron.to_string().into());
     }
@@ -95,5 +119,6 @@ pub(crate) fn request_of(mut payload: Map<String, Value>) -> Map<String, Value> 
 }
 
 fn schedule_of(fields: &str, timezone: Option<&str>) -> Result<Schedule, ApiError> {
-    Schedule::parse(fields, timezone).map_err(|error: ScheduleError| ApiError::Unprocessable(error.to_string()))
+    Schedule::parse(fields, timezone)
+        .map_err(|error: ScheduleError| ApiError::Unprocessable(error.to_string()))
 }

@@ -6,7 +6,10 @@ use deerflow_domain::crons::Cron;
 use harness::runtime::actor_context::effective_user_id;
 use serde_json::{Map, Value};
 
-use super::{AFTER_RUN, cron_id, not_found, read_metadata, read_moment, request_of, require_short, schedule_of};
+use super::{
+    AFTER_RUN, cron_id, not_found, read_metadata, read_moment, request_of, require_short,
+    schedule_of,
+};
 use crate::dialect::Dialect;
 use crate::error::ApiError;
 use crate::extract::{Body, Fields, Ids};
@@ -25,9 +28,14 @@ const TRIES: usize = 5;
 pub(crate) async fn patch(State(state): App, ids: Ids, Body(body): Body) -> Answer {
     let (id, user) = (cron_id(&ids)?, effective_user_id());
     let mut sent = body.into_map();
-    let changes: Map<String, Value> = CHANGE.fields().filter_map(|field| sent.shift_remove_entry(field)).collect();
+    let changes: Map<String, Value> = CHANGE
+        .fields()
+        .filter_map(|field| sent.shift_remove_entry(field))
+        .collect();
     if changes.is_empty() {
-        return Err(ApiError::BadRequest("At least one field must be provided for update".to_owned()));
+        return Err(ApiError::BadRequest(
+            "At least one field must be provided for update".to_owned(),
+        ));
     }
     for _ in 0..TRIES {
         let found = state.crons.get(&user, id).await?.ok_or_else(not_found)?;
@@ -38,34 +46,61 @@ pub(crate) async fn patch(State(state): App, ids: Ids, Body(body): Body) -> Answ
             return Ok(Json(shown));
         }
     }
-    Err(ApiError::Conflict("The cron is being changed by others".to_owned()))
+    Err(ApiError::Conflict(
+        "The cron is being changed by others".to_owned(),
+    ))
 }
 
 /// The cron with the changes, and whether they are about time.
-async fn changed(state: &GatewayState, mut cron: Cron, changes: Map<String, Value>) -> Result<(Cron, bool), ApiError> {
+async fn changed(
+    state: &GatewayState,
+    mut cron: Cron,
+    changes: Map<String, Value>,
+) -> Result<(Cron, bool), ApiError> {
     let mut fields = Fields::new("body", changes.clone());
-    let reschedule = ["schedule", "timezone", "end_time", "enabled"].iter().any(|key| changes.contains_key(*key));
+    let reschedule = ["schedule", "timezone", "end_time", "enabled"]
+        .iter()
+        .any(|key| changes.contains_key(*key));
     let is_cleared = changes.get("end_time").is_some_and(Value::is_null);
     cron.schedule = fields.text("schedule").unwrap_or(cron.schedule);
     cron.timezone = fields.text("timezone").or(cron.timezone);
     cron.end_time = read_moment(&mut fields, "end_time").or(cron.end_time.filter(|_| !is_cleared));
     cron.enabled = fields.flag("enabled").unwrap_or(cron.enabled);
     let after = fields.word("on_run_completed", AFTER_RUN);
-    cron.on_run_completed = after.filter(|_| cron.thread_id.is_none()).or(cron.on_run_completed);
-    cron.metadata.extend(read_metadata(&mut fields).unwrap_or_default());
+    cron.on_run_completed = after
+        .filter(|_| cron.thread_id.is_none())
+        .or(cron.on_run_completed);
+    cron.metadata
+        .extend(read_metadata(&mut fields).unwrap_or_default());
     let config = fields.object("config");
     fields.finish()?;
     let times = schedule_of(&cron.schedule, cron.timezone.as_deref())?;
     cron.payload.extend(changes);
     if config.is_some() {
-        cron.payload = super::payload_of(std::mem::take(&mut cron.payload), &cron.assistant_id, cron.cron_id);
+        cron.payload = super::payload_of(
+            std::mem::take(&mut cron.payload),
+            &cron.assistant_id,
+            cron.cron_id,
+        );
     }
     require_short(&cron.payload)?;
     require_short(&cron.metadata)?;
-    let target = cron.thread_id.clone().map_or(RunTarget::Stateless, RunTarget::Thread);
-    spec_for(state, Dialect::Platform, &target, Fields::new("body", request_of(cron.payload.clone()))).await?;
+    let target = cron
+        .thread_id
+        .clone()
+        .map_or(RunTarget::Stateless, RunTarget::Thread);
+    spec_for(
+        state,
+        Dialect::Platform,
+        &target,
+        Fields::new("body", request_of(cron.payload.clone())),
+    )
+    .await?;
     // Its own time may come before ours: changes are told apart by it.
-    let now = state.clock.now().max(cron.updated_at + chrono::TimeDelta::microseconds(1));
+    let now = state
+        .clock
+        .now()
+        .max(cron.updated_at + chrono::TimeDelta::microseconds(1));
     cron.updated_at = now;
     if reschedule {
         cron.next_run_date = times.next(now, cron.end_time);

@@ -24,6 +24,9 @@ pub(super) async fn shown(state: &GatewayState, cron: Uuid) -> Answer {
 }
 
 pub(crate) async fn delete(State(state): App, ids: Ids) -> Result<StatusCode, ApiError> {
-    let gone = state.crons.delete(&effective_user_id(), cron_id(&ids)?).await?;
+    let gone = state
+        .crons
+        .delete(&effective_user_id(), cron_id(&ids)?)
+        .await?;
     gone.then_some(StatusCode::NO_CONTENT).ok_or_else(not_found)
 }

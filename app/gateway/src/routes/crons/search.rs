@@ -45,16 +45,27 @@ const FIELDS: &[&str] = &[
 pub(crate) async fn search(State(state): App, Body(mut body): Body) -> Reply {
     let mut search = read_search(&mut body);
     let fields = body.texts("select").unwrap_or_default();
-    if let Some(unknown) = fields.iter().find(|field| !FIELDS.contains(&field.as_str())) {
+    if let Some(unknown) = fields
+        .iter()
+        .find(|field| !FIELDS.contains(&field.as_str()))
+    {
         let loc = vec!["body".into(), "select".into()];
-        body.push(Issue::new("literal_error", loc, format!("Input should be one of {FIELDS:?}"), &unknown.as_str().into()));
+        body.push(Issue::new(
+            "literal_error",
+            loc,
+            format!("Input should be one of {FIELDS:?}"),
+            &unknown.as_str().into(),
+        ));
     }
     body.finish()?;
     let limit = search.limit;
     search.limit += 1;
     let found = state.crons.search(&effective_user_id(), &search).await?;
     let (found, headers) = paged(found, search.offset, limit);
-    let page: Vec<_> = found.iter().map(|cron| select(cron_json(cron), &fields)).collect();
+    let page: Vec<_> = found
+        .iter()
+        .map(|cron| select(cron_json(cron), &fields))
+        .collect();
     let mut response = Json(page).into_response();
     add_headers(&mut response, headers);
     Ok(response)
@@ -63,7 +74,9 @@ pub(crate) async fn search(State(state): App, Body(mut body): Body) -> Reply {
 pub(crate) async fn count(State(state): App, Body(mut body): Body) -> Answer {
     let search = read_search(&mut body);
     body.finish()?;
-    Ok(Json(json!(state.crons.count(&effective_user_id(), &search).await?)))
+    Ok(Json(json!(
+        state.crons.count(&effective_user_id(), &search).await?
+    )))
 }
 
 fn read_search(body: &mut Fields) -> CronSearch {
@@ -74,13 +87,24 @@ fn read_search(body: &mut Fields) -> CronSearch {
         enabled: body.flag("enabled"),
         metadata: body.object("metadata").unwrap_or_default(),
         sort_by: body.word("sort_by", SORTS).unwrap_or_default(),
-        ascending: body.word("sort_order", &[("asc", true), ("desc", false)]).unwrap_or_default(),
+        ascending: body
+            .word("sort_order", &[("asc", true), ("desc", false)])
+            .unwrap_or_default(),
         limit: body.number("limit", 1..=1_000).unwrap_or(10) as usize,
-        offset: body.number("offset", 0..=u64::from(u32::MAX)).unwrap_or_default() as usize,
+        offset: body
+            .number("offset", 0..=u64::from(u32::MAX))
+            .unwrap_or_default() as usize,
     }
 }
 
 fn read_uuid(body: &mut Fields, key: &str) -> Option<Uuid> {
     let text = body.text(key)?;
-    Uuid::parse_str(&text).ok().or_else(|| body.refuse("uuid_type", key, "Input should be a valid UUID", &text.into()))
+    Uuid::parse_str(&text).ok().or_else(|| {
+        body.refuse(
+            "uuid_type",
+            key,
+            "Input should be a valid UUID",
+            &text.into(),
+        )
+    })
 }

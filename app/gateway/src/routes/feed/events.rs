@@ -12,7 +12,12 @@ use crate::reads::{all_events, require_run, require_thread};
 use crate::routes::{Answer, App};
 use crate::wire::event_json;
 
-pub(crate) async fn run_events(State(state): App, dialect: Dialect, ids: Ids, query: Query) -> Answer {
+pub(crate) async fn run_events(
+    State(state): App,
+    dialect: Dialect,
+    ids: Ids,
+    query: Query,
+) -> Answer {
     let thread = ids.thread()?;
     let limit = query.number("limit", 1..=2000)?.unwrap_or(500) as usize;
     let asked = EventQuery {
@@ -31,10 +36,18 @@ pub(crate) async fn run_events(State(state): App, dialect: Dialect, ids: Ids, qu
         Some(_) => all_events(&state, &thread, asked, |_| false).await?,
     };
     let fits = |row: &&_| task.is_none_or(|task| task_of(row) == Some(task));
-    let shown = rows.iter().filter(fits).take(limit).map(|row| event_json(row, row.event.content.clone()));
+    let shown = rows
+        .iter()
+        .filter(fits)
+        .take(limit)
+        .map(|row| event_json(row, row.event.content.clone()));
     Ok(Json(shown.collect::<Vec<Value>>().into()))
 }
 
 fn task_of(row: &harness::runtime::runs::store::RunEvent) -> Option<&str> {
-    row.event.metadata.get("task_id").or_else(|| row.event.content.get("task_id")).and_then(Value::as_str)
+    row.event
+        .metadata
+        .get("task_id")
+        .or_else(|| row.event.content.get("task_id"))
+        .and_then(Value::as_str)
 }

@@ -24,11 +24,24 @@ pub(crate) async fn messages(State(state): App, ids: Ids, query: Query) -> Answe
     require_thread(&state, &thread).await?;
     let (rows, _more) = read(&state, &thread, None, &query).await?;
     let opinions = opinions(&state, &thread).await?;
-    Ok(Json(shape(&thread, &rows, &durations(&all_runs(&state, &thread).await?), Some(&opinions)).into()))
+    Ok(Json(
+        shape(
+            &thread,
+            &rows,
+            &durations(&all_runs(&state, &thread).await?),
+            Some(&opinions),
+        )
+        .into(),
+    ))
 }
 
 /// The message rows of one run.
-pub(crate) async fn run_messages(State(state): App, dialect: Dialect, ids: Ids, query: Query) -> Answer {
+pub(crate) async fn run_messages(
+    State(state): App,
+    dialect: Dialect,
+    ids: Ids,
+    query: Query,
+) -> Answer {
     let thread = ids.thread()?;
     require_thread(&state, &thread).await?;
     let run = require_run(&state, &thread, &ids.run()?, dialect).await?;
@@ -40,15 +53,30 @@ pub(crate) async fn run_messages(State(state): App, dialect: Dialect, ids: Ids, 
 /// What the reader thinks of each run, as the feed shows it.
 pub(super) type Opinions = HashMap<RunId, Value>;
 
-pub(super) async fn opinions(state: &GatewayState, thread: &ThreadId) -> Result<Opinions, ApiError> {
+pub(super) async fn opinions(
+    state: &GatewayState,
+    thread: &ThreadId,
+) -> Result<Opinions, ApiError> {
     let rows = state.feedback.list(thread, None, &Owner::Auto).await?;
-    Ok(rows.iter().map(|row| (row.run_id.clone(), feedback_short_json(row))).collect())
+    Ok(rows
+        .iter()
+        .map(|row| (row.run_id.clone(), feedback_short_json(row)))
+        .collect())
 }
 
-async fn read(state: &GatewayState, thread: &ThreadId, run_id: Option<RunId>, query: &Query) -> Result<(Vec<RunEvent>, bool), ApiError> {
+async fn read(
+    state: &GatewayState,
+    thread: &ThreadId,
+    run_id: Option<RunId>,
+    query: &Query,
+) -> Result<(Vec<RunEvent>, bool), ApiError> {
     let limit = query.number("limit", 1..=200)?.unwrap_or(50) as usize;
     let after_seq = query.number("after_seq", 0..=u64::MAX)?;
-    let order = if after_seq.is_some() { Order::Oldest } else { Order::Newest };
+    let order = if after_seq.is_some() {
+        Order::Oldest
+    } else {
+        Order::Newest
+    };
     let asked = EventQuery {
         run_id,
         category: Some(category::MESSAGE.to_owned()),
@@ -67,18 +95,35 @@ async fn read(state: &GatewayState, thread: &ThreadId, run_id: Option<RunId>, qu
     Ok((rows, more))
 }
 
-fn shape(thread: &ThreadId, rows: &[RunEvent], durations: &HashMap<String, i64>, opinions: Option<&Opinions>) -> Vec<Value> {
-    let last_answers: HashMap<&RunId, u64> = rows.iter().filter(|row| is_answer(row)).map(|row| (&row.event.run_id, row.seq)).collect();
+fn shape(
+    thread: &ThreadId,
+    rows: &[RunEvent],
+    durations: &HashMap<String, i64>,
+    opinions: Option<&Opinions>,
+) -> Vec<Value> {
+    let last_answers: HashMap<&RunId, u64> = rows
+        .iter()
+        .filter(|row| is_answer(row))
+        .map(|row| (&row.event.run_id, row.seq))
+        .collect();
     rows.iter()
         .map(|row| {
-            let mut content = message_of(thread, row).map_or_else(|| row.event.content.clone(), Value::Object);
+            let mut content =
+                message_of(thread, row).map_or_else(|| row.event.content.clone(), Value::Object);
             let is_last = last_answers.get(&row.event.run_id) == Some(&row.seq);
             if let Some(seconds) = durations.get(row.event.run_id.as_str()).filter(|_| is_last) {
                 add_turn_duration(&mut content, *seconds);
             }
             let mut shown = event_json(row, content);
             if let (Some(opinions), Some(fields)) = (opinions, shown.as_object_mut()) {
-                fields.insert("feedback".to_owned(), opinions.get(&row.event.run_id).filter(|_| is_last).cloned().unwrap_or_default());
+                fields.insert(
+                    "feedback".to_owned(),
+                    opinions
+                        .get(&row.event.run_id)
+                        .filter(|_| is_last)
+                        .cloned()
+                        .unwrap_or_default(),
+                );
             }
             shown
         })
@@ -87,5 +132,10 @@ fn shape(thread: &ThreadId, rows: &[RunEvent], durations: &HashMap<String, i64>,
 
 /// Whether a row is the lead agent's answer.
 pub(super) fn is_answer(row: &RunEvent) -> bool {
-    crate::history::is_conversation(row) && row.event.content.get("type").is_some_and(|kind| kind == "ai")
+    crate::history::is_conversation(row)
+        && row
+            .event
+            .content
+            .get("type")
+            .is_some_and(|kind| kind == "ai")
 }

@@ -27,7 +27,12 @@ pub(crate) async fn page(State(state): App, ids: Ids, query: Query) -> Answer {
     let before = query.number("before_seq", 1..=u64::MAX)?;
     if let Some(after) = query.get("after_seq") {
         let loc = vec!["query".into(), "after_seq".into()];
-        return Err(ApiError::issue(Issue::new("extra_forbidden", loc, "Extra inputs are not permitted", &after.into())));
+        return Err(ApiError::issue(Issue::new(
+            "extra_forbidden",
+            loc,
+            "Extra inputs are not permitted",
+            &after.into(),
+        )));
     }
     require_thread(&state, &thread).await?;
     let runs = all_runs(&state, &thread).await?;
@@ -50,13 +55,21 @@ pub(crate) async fn page(State(state): App, ids: Ids, query: Query) -> Answer {
             }
             let mut shown = event_json(row, content);
             if let Some(fields) = shown.as_object_mut() {
-                fields.insert("feedback".to_owned(), answered.and_then(|run| opinions.get(run)).cloned().unwrap_or_default());
+                fields.insert(
+                    "feedback".to_owned(),
+                    answered
+                        .and_then(|run| opinions.get(run))
+                        .cloned()
+                        .unwrap_or_default(),
+                );
             }
             shown
         })
         .collect();
     let next = rows.first().filter(|_| has_more).map(|(row, _)| row.seq);
-    Ok(Json(json!({ "data": data, "has_more": has_more, "next_before_seq": next })))
+    Ok(Json(
+        json!({ "data": data, "has_more": has_more, "next_before_seq": next }),
+    ))
 }
 
 /// The newest `wanted` rows before `before` that a reader may see, ascending, each with its message.
@@ -79,8 +92,15 @@ async fn newest_visible(
         let rows = state.events.list(thread, &query, &Owner::Auto).await?;
         let exhausted = rows.len() < SCAN;
         before = rows.first().map(|row| row.seq);
-        let visible = rows.into_iter().rev().filter_map(|row| Some((visible(thread, &row, hidden)?, row)));
-        found.extend(visible.map(|(message, row)| (row, message)).take(wanted - found.len()));
+        let visible = rows
+            .into_iter()
+            .rev()
+            .filter_map(|row| Some((visible(thread, &row, hidden)?, row)));
+        found.extend(
+            visible
+                .map(|(message, row)| (row, message))
+                .take(wanted - found.len()),
+        );
         if exhausted {
             break;
         }
@@ -91,7 +111,10 @@ async fn newest_visible(
 
 fn visible(thread: &ThreadId, row: &RunEvent, hidden: &Hidden) -> Option<Value> {
     let message = message_of(thread, row).filter(|_| is_conversation(row))?;
-    let id = message.get("id").and_then(Value::as_str).unwrap_or_default();
+    let id = message
+        .get("id")
+        .and_then(Value::as_str)
+        .unwrap_or_default();
     (!hidden.hides(row, id)).then(|| Value::Object(message))
 }
 
@@ -117,7 +140,12 @@ async fn last_answers(
                 limit: SCAN,
                 ..EventQuery::default()
             };
-            last = !state.events.list(thread, &query, &Owner::Auto).await?.iter().any(is_answer);
+            last = !state
+                .events
+                .list(thread, &query, &Owner::Auto)
+                .await?
+                .iter()
+                .any(is_answer);
         }
         if last {
             answers.insert(row.seq);

@@ -24,9 +24,16 @@ pub(crate) async fn token_usage(State(state): App, ids: Ids, query: Query) -> An
     require_thread(&state, &thread).await?;
     let runs = all_runs(&state, &thread).await?;
     let context = context(&state, &thread, runs.first()).await?;
-    let counted: Vec<&RunRecord> = runs.iter().filter(|run| include_active || run.status.is_terminal()).collect();
+    let counted: Vec<&RunRecord> = runs
+        .iter()
+        .filter(|run| include_active || run.status.is_terminal())
+        .collect();
     let asides = asides(&state, &thread).await?;
-    let beside = asides.iter().map(|(_, usage)| usage.clone()).reduce(|sum, usage| sum.and(&usage)).unwrap_or_default();
+    let beside = asides
+        .iter()
+        .map(|(_, usage)| usage.clone())
+        .reduce(|sum, usage| sum.and(&usage))
+        .unwrap_or_default();
     let sum = |field: fn(&RunRecord) -> u64| counted.iter().map(|run| field(run)).sum::<u64>();
     let models = by_model(&counted, &asides);
     let mut answer = json!({
@@ -84,20 +91,37 @@ fn priced(answer: &mut Value, models: &IndexMap<String, Used>, state: &GatewaySt
 }
 
 /// What models were asked beside the thread's runs.
-async fn asides(state: &GatewayState, thread: &ThreadId) -> Result<Vec<(String, UsageMetadata)>, ApiError> {
-    let query = EventQuery { event_types: vec![ASIDE_USAGE.to_owned()], ..EventQuery::default() };
+async fn asides(
+    state: &GatewayState,
+    thread: &ThreadId,
+) -> Result<Vec<(String, UsageMetadata)>, ApiError> {
+    let query = EventQuery {
+        event_types: vec![ASIDE_USAGE.to_owned()],
+        ..EventQuery::default()
+    };
     let rows = all_events(state, thread, query, |_| false).await?;
     let read = rows.iter().filter_map(|row| {
         let content = &row.event.content;
-        Some((content.get("model")?.as_str()?.to_owned(), UsageMetadata::deserialize(content.get("usage")?).ok()?))
+        Some((
+            content.get("model")?.as_str()?.to_owned(),
+            UsageMetadata::deserialize(content.get("usage")?).ok()?,
+        ))
     });
     Ok(read.collect())
 }
 
 /// How much of the model's window the thread takes as it stands.
-async fn context(state: &GatewayState, thread: &ThreadId, newest: Option<&RunRecord>) -> Result<Value, ApiError> {
-    let Some(snapshot) = state.checkpoints.get(thread, None).await? else { return Ok(Value::Null) };
-    let ruler = state.aids.ruler(newest.and_then(|run| run.model_name.as_deref()));
+async fn context(
+    state: &GatewayState,
+    thread: &ThreadId,
+    newest: Option<&RunRecord>,
+) -> Result<Value, ApiError> {
+    let Some(snapshot) = state.checkpoints.get(thread, None).await? else {
+        return Ok(Value::Null);
+    };
+    let ruler = state
+        .aids
+        .ruler(newest.and_then(|run| run.model_name.as_deref()));
     let tokens = ruler.tokens(&snapshot.state);
     let window = ruler.policy().window.filter(|window| *window > 0);
     // Counts stay far below what a float holds exactly.

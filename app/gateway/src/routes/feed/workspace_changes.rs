@@ -11,7 +11,12 @@ use crate::extract::{Ids, Query};
 use crate::reads::{require_run, require_thread};
 use crate::routes::{Answer, App};
 
-pub(crate) async fn workspace_changes(State(state): App, dialect: Dialect, ids: Ids, query: Query) -> Answer {
+pub(crate) async fn workspace_changes(
+    State(state): App,
+    dialect: Dialect,
+    ids: Ids,
+    query: Query,
+) -> Answer {
     let thread = ids.thread()?;
     let run_id = ids.run()?;
     let include_files = query.flag("include_files")?.unwrap_or(true);
@@ -26,14 +31,25 @@ pub(crate) async fn workspace_changes(State(state): App, dialect: Dialect, ids: 
         ..EventQuery::default()
     };
     let rows = state.events.list(&thread, &asked, &Owner::Auto).await?;
-    let recorded = rows.into_iter().next().and_then(|mut row| row.event.metadata.shift_remove("workspace_changes"));
-    let Some(Value::Object(mut changes)) = recorded else { return Ok(Json(nothing_recorded())) };
+    let recorded = rows
+        .into_iter()
+        .next()
+        .and_then(|mut row| row.event.metadata.shift_remove("workspace_changes"));
+    let Some(Value::Object(mut changes)) = recorded else {
+        return Ok(Json(nothing_recorded()));
+    };
     changes.insert("available".to_owned(), true.into());
     if !include_files {
         changes.insert("files".to_owned(), json!([]));
     }
     if !include_diff {
-        for file in changes.get_mut("files").and_then(Value::as_array_mut).into_iter().flatten().filter_map(Value::as_object_mut) {
+        for file in changes
+            .get_mut("files")
+            .and_then(Value::as_array_mut)
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_object_mut)
+        {
             file.shift_remove("diff");
         }
     }

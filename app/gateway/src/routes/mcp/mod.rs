@@ -2,7 +2,9 @@
 
 use axum::Json;
 use axum::extract::State;
-use harness::mcp::settings::{McpPortError, McpServerList, ServerIssue, replace_servers, server_issues, switch_server};
+use harness::mcp::settings::{
+    McpPortError, McpServerList, ServerIssue, replace_servers, server_issues, switch_server,
+};
 use serde_json::{Map, Value, json};
 
 use super::{Answer, App};
@@ -35,8 +37,17 @@ fn servers(body: &mut Fields) -> Map<String, Value> {
         body.missing(FIELD);
     }
     let servers = body.object(FIELD).unwrap_or_default();
-    for ServerIssue { kind, at, message, value } in server_issues(&servers) {
-        let at = ["body".into(), FIELD.into()].into_iter().chain(at).collect();
+    for ServerIssue {
+        kind,
+        at,
+        message,
+        value,
+    } in server_issues(&servers)
+    {
+        let at = ["body".into(), FIELD.into()]
+            .into_iter()
+            .chain(at)
+            .collect();
         body.push(Issue::new(kind, at, message, &value));
     }
     servers
@@ -47,21 +58,30 @@ pub(crate) async fn patch(State(state): App, Body(mut body): Body) -> Answer {
     require_admin(OWNERS)?;
     let name = body.required_text("server_name");
     if name.is_empty() && body.value("server_name").is_some_and(Value::is_string) {
-        body.refuse::<()>("string_too_short", "server_name", "String should have at least 1 character", &name.as_str().into());
+        body.refuse::<()>(
+            "string_too_short",
+            "server_name",
+            "String should have at least 1 character",
+            &name.as_str().into(),
+        );
     }
     if body.value("enabled").is_none() {
         body.missing("enabled");
     }
     let enabled = body.flag("enabled").unwrap_or_default();
     body.finish()?;
-    Ok(Json(json!(switch_server(&*state.mcp, name, enabled).await?)))
+    Ok(Json(json!(
+        switch_server(&*state.mcp, name, enabled).await?
+    )))
 }
 
 /// `POST /mcp/cache/reset`: ends all conversations with servers, and has the next run ask them anew.
 pub(crate) async fn reset(State(state): App) -> Answer {
     require_admin(OWNERS)?;
     state.mcp.reset().await;
-    Ok(Json(json!({ "success": true, "message": "The tools of MCP servers are looked up anew." })))
+    Ok(Json(
+        json!({ "success": true, "message": "The tools of MCP servers are looked up anew." }),
+    ))
 }
 
 /// `GET /threads/{t}/mcp-tasks`: no server is given tasks here, so no thread has any.

@@ -19,7 +19,12 @@ use crate::routes::{App, Reply, to_its_end};
 use crate::state::GatewayState;
 use crate::wire::run_json;
 
-pub(crate) async fn batch(State(state): App, dialect: Dialect, asked: Repeatable, ListBody(bodies): ListBody) -> Reply {
+pub(crate) async fn batch(
+    State(state): App,
+    dialect: Dialect,
+    asked: Repeatable,
+    ListBody(bodies): ListBody,
+) -> Reply {
     let key = asked.with_body(&state, &bodies);
     // Runs are made in order, each under a part of the key: what is missing of a batch that came before is made now.
     let mut made = Vec::with_capacity(bodies.len());
@@ -33,7 +38,9 @@ pub(crate) async fn batch(State(state): App, dialect: Dialect, asked: Repeatable
             continue;
         }
         let fields = Fields::new("body", body);
-        specs.push(spec_known_by(key.as_ref(), &state, dialect, &RunTarget::Stateless, fields).await?);
+        specs.push(
+            spec_known_by(key.as_ref(), &state, dialect, &RunTarget::Stateless, fields).await?,
+        );
     }
     let is_replay = !made.is_empty();
     let shared = Arc::clone(&state);
@@ -41,16 +48,25 @@ pub(crate) async fn batch(State(state): App, dialect: Dialect, asked: Repeatable
         for spec in specs {
             made.push(make(&shared, dialect, spec).await?);
         }
-        Ok(made.iter().map(|run| run_json(run, dialect)).collect::<Value>())
+        Ok(made
+            .iter()
+            .map(|run| run_json(run, dialect))
+            .collect::<Value>())
     });
     let answer = Json(runs.await?).into_response();
     Ok(if is_replay { replayed(answer) } else { answer })
 }
 
 /// Makes one of the runs, unless a twin of the batch was faster.
-async fn make(state: &GatewayState, dialect: Dialect, spec: RunSpec) -> Result<RunRecord, ApiError> {
+async fn make(
+    state: &GatewayState,
+    dialect: Dialect,
+    spec: RunSpec,
+) -> Result<RunRecord, ApiError> {
     match state.runs.create_background(spec).await {
-        Err(RunError::Admit(AdmitError::KnownRequest(known))) => made_run(state, dialect, made_of(known)?).await,
+        Err(RunError::Admit(AdmitError::KnownRequest(known))) => {
+            made_run(state, dialect, made_of(known)?).await
+        }
         made => Ok(made?),
     }
 }

@@ -17,26 +17,36 @@ use crate::routes::{App, Reply};
 use crate::sse::run_location;
 
 /// What becomes of what the run did.
-pub(crate) const ACTIONS: &[(&str, CancelAction)] = &[("interrupt", CancelAction::Interrupt), ("rollback", CancelAction::Rollback)];
+pub(crate) const ACTIONS: &[(&str, CancelAction)] = &[
+    ("interrupt", CancelAction::Interrupt),
+    ("rollback", CancelAction::Rollback),
+];
 
 pub(crate) async fn cancel(State(state): App, dialect: Dialect, ids: Ids, query: Query) -> Reply {
     let thread = ids.thread()?;
     let run = ids.run()?;
     let wait = query.flag("wait")?.unwrap_or_default();
-    let action = query.word("action", ACTIONS)?.unwrap_or(CancelAction::Interrupt);
+    let action = query
+        .word("action", ACTIONS)?
+        .unwrap_or(CancelAction::Interrupt);
     match dialect {
         Dialect::DeerFlow => drop(require_thread(&state, &thread).await?),
         // Here the second cancel of a run finds nothing; in DeerFlow it is as good as the first.
         Dialect::Platform => {
             let known = state.runs.get_run(Some(&thread), &run).await?;
             if let Some(over) = known.filter(|run| run.status.is_terminal()) {
-                return Err(ApiError::NotCancellable { run_id: over.run_id, status: over.status.wire() });
+                return Err(ApiError::NotCancellable {
+                    run_id: over.run_id,
+                    status: over.status.wire(),
+                });
             }
         }
     }
     match state.runs.cancel(Some(&thread), &run, action, wait).await {
         Ok(_) => Ok(cancelled(dialect, &thread, &run, wait)),
-        Err(RunError::NotFound(_)) if dialect.is_platform() => Err(ApiError::NotFound("No runs found to cancel.".to_owned())),
+        Err(RunError::NotFound(_)) if dialect.is_platform() => {
+            Err(ApiError::NotFound("No runs found to cancel.".to_owned()))
+        }
         Err(error) => Err(error.into()),
     }
 }
@@ -46,23 +56,42 @@ fn cancelled(dialect: Dialect, thread: &ThreadId, run: &RunId, wait: bool) -> Re
     match (wait, dialect) {
         (false, _) => StatusCode::ACCEPTED.into_response(),
         (true, Dialect::DeerFlow) => StatusCode::NO_CONTENT.into_response(),
-        (true, Dialect::Platform) => (run_location(dialect, thread, run, "join"), Json(json!({}))).into_response(),
+        (true, Dialect::Platform) => {
+            (run_location(dialect, thread, run, "join"), Json(json!({}))).into_response()
+        }
     }
 }
 
 /// Several runs at once: those named of one thread, all that are active there, or all of the user's in a status.
-pub(crate) async fn cancel_many(State(state): App, dialect: Dialect, query: Query, Body(mut body): Body) -> Reply {
-    let action = query.word("action", ACTIONS)?.unwrap_or(CancelAction::Interrupt);
+pub(crate) async fn cancel_many(
+    State(state): App,
+    dialect: Dialect,
+    query: Query,
+    Body(mut body): Body,
+) -> Reply {
+    let action = query
+        .word("action", ACTIONS)?
+        .unwrap_or(CancelAction::Interrupt);
     body.refuse_nulls(&["thread_id", "run_ids", "status"]);
     let thread = body.text("thread_id");
     let named = body.texts("run_ids");
     let status = body.word("status", STATUSES);
     if status.is_some() && (thread.is_some() || named.is_some()) {
         let given = body.value("status").cloned().unwrap_or_default();
-        let _none: Option<()> = body.refuse("value_error", "status", "status cannot be combined with thread_id and run_ids", &given);
+        let _none: Option<()> = body.refuse(
+            "value_error",
+            "status",
+            "status cannot be combined with thread_id and run_ids",
+            &given,
+        );
     } else if status.is_some() && !dialect.is_platform() {
         let given = body.value("status").cloned().unwrap_or_default();
-        let _none: Option<()> = body.refuse("value_error", "status", "cancelling across threads is not supported", &given);
+        let _none: Option<()> = body.refuse(
+            "value_error",
+            "status",
+            "cancelling across threads is not supported",
+            &given,
+        );
     } else if status.is_none() && thread.is_none() && body.value("status").is_none() {
         body.missing("thread_id");
     }
@@ -70,13 +99,26 @@ pub(crate) async fn cancel_many(State(state): App, dialect: Dialect, query: Quer
     let active = match (status, thread) {
         (Some(wanted), _) => {
             let active = state.runs.unfinished_runs(None).await?;
-            active.into_iter().filter(|run| wanted.is_none_or(|status| run.status.wire() == status.wire())).map(place).collect()
+            active
+                .into_iter()
+                .filter(|run| wanted.is_none_or(|status| run.status.wire() == status.wire()))
+                .map(place)
+                .collect()
         }
         (None, thread) => {
             let thread = parse_thread_id(&thread.unwrap_or_default(), dialect, "body")?;
             match named {
-                Some(ids) => ids.iter().map(|id| Ok((thread.clone(), parse_run_id(id, dialect)?))).collect::<Result<Vec<_>, ApiError>>()?,
-                None => state.runs.unfinished_runs(Some(&thread)).await?.into_iter().map(place).collect(),
+                Some(ids) => ids
+                    .iter()
+                    .map(|id| Ok((thread.clone(), parse_run_id(id, dialect)?)))
+                    .collect::<Result<Vec<_>, ApiError>>()?,
+                None => state
+                    .runs
+                    .unfinished_runs(Some(&thread))
+                    .await?
+                    .into_iter()
+                    .map(place)
+                    .collect(),
             }
         }
     };
@@ -88,12 +130,19 @@ pub(crate) async fn cancel_many(State(state): App, dialect: Dialect, query: Quer
             Err(error) => return Err(error.into()),
         }
     }
-    if found { Ok(StatusCode::NO_CONTENT.into_response()) } else { Err(ApiError::NotFound("No runs found to cancel.".to_owned())) }
+    if found {
+        Ok(StatusCode::NO_CONTENT.into_response())
+    } else {
+        Err(ApiError::NotFound("No runs found to cancel.".to_owned()))
+    }
 }
 
 /// Which of the user's runs are meant; `all` names no status.
-const STATUSES: &[(&str, Option<RunStatus>)] =
-    &[("pending", Some(RunStatus::Pending)), ("running", Some(RunStatus::Running)), ("all", None)];
+const STATUSES: &[(&str, Option<RunStatus>)] = &[
+    ("pending", Some(RunStatus::Pending)),
+    ("running", Some(RunStatus::Running)),
+    ("all", None),
+];
 
 fn place(run: RunStanding) -> (ThreadId, RunId) {
     (run.thread_id, run.run_id)

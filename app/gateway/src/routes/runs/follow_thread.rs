@@ -23,15 +23,27 @@ const AT_ONCE: usize = 64;
 /// Which events are wanted. `state_update` is understood; nothing of ours is one.
 const MODES: &[&str] = &["run_modes", "lifecycle", "state_update"];
 
-pub(crate) async fn follow_thread(State(state): App, dialect: Dialect, ids: Ids, query: Query, headers: HeaderMap) -> Reply {
+pub(crate) async fn follow_thread(
+    State(state): App,
+    dialect: Dialect,
+    ids: Ids,
+    query: Query,
+    headers: HeaderMap,
+) -> Reply {
     let thread = ids.thread()?;
     // The official clients say `stream_mode`, the official server `stream_modes`.
     let modes = [query.list("stream_modes"), query.list("stream_mode")].concat();
     if let Some(bad) = modes.iter().find(|mode| !MODES.contains(&mode.as_str())) {
-        return Err(ApiError::Unprocessable(format!("Invalid stream mode: {}", bad.chars().take(80).collect::<String>())));
+        return Err(ApiError::Unprocessable(format!(
+            "Invalid stream mode: {}",
+            bad.chars().take(80).collect::<String>()
+        )));
     }
     let whole = modes.is_empty() || modes.iter().any(|mode| mode == "run_modes");
-    let cursor = match headers.get("last-event-id").map(|value| value.to_str().unwrap_or("?")) {
+    let cursor = match headers
+        .get("last-event-id")
+        .map(|value| value.to_str().unwrap_or("?"))
+    {
         None | Some("") => ThreadCursor::Tail,
         Some(text) => text.parse().map_err(|_| {
             let text = "Invalid last-event-id: must be a valid Redis stream ID";
@@ -39,26 +51,43 @@ pub(crate) async fn follow_thread(State(state): App, dialect: Dialect, ids: Ids,
         })?,
     };
     require_thread(&state, &thread).await?;
-    let items = state.runs.follow_thread(&thread, cursor, dialect.heartbeat()).await?;
+    let items = state
+        .runs
+        .follow_thread(&thread, cursor, dialect.heartbeat())
+        .await?;
     let mut frames = Frames::new(Style { dialect, ids: true });
-    let chunks = items.take_until(state.shutdown.clone().cancelled_owned()).ready_chunks(AT_ONCE).map(move |items| {
-        for item in items {
-            match item {
-                ThreadItem::Event(id, event) if whole || event.event == "metadata" => {
-                    frames.named(&event.event, &event.data, &id.to_string())
+    let chunks = items
+        .take_until(state.shutdown.clone().cancelled_owned())
+        .ready_chunks(AT_ONCE)
+        .map(move |items| {
+            for item in items {
+                match item {
+                    ThreadItem::Event(id, event) if whole || event.event == "metadata" => {
+                        frames.named(&event.event, &event.data, &id.to_string())
+                    }
+                    ThreadItem::Event(..) => {}
+                    ThreadItem::RunDone(id, run) => {
+                        let data =
+                            Bytes::from(json!({ "status": "run_done", "run_id": run }).to_string());
+                        frames.named("metadata", &data.into(), &id.to_string());
+                    }
+                    ThreadItem::Heartbeat => frames.heartbeat(),
                 }
-                ThreadItem::Event(..) => {}
-                ThreadItem::RunDone(id, run) => {
-                    let data = Bytes::from(json!({ "status": "run_done", "run_id": run }).to_string());
-                    frames.named("metadata", &data.into(), &id.to_string());
-                }
-                ThreadItem::Heartbeat => frames.heartbeat(),
             }
-        }
-        std::iter::from_fn(|| frames.next_chunk()).map(Ok).collect::<Vec<_>>()
-    });
+            std::iter::from_fn(|| frames.next_chunk())
+                .map(Ok)
+                .collect::<Vec<_>>()
+        });
     // It has no end of its own: a broken connection tells the client to come back.
-    let cut = stream::once(async { Err(io::Error::other("the stream was cut; come back with Last-Event-ID")) });
+    let cut = stream::once(async {
+        Err(io::Error::other(
+            "the stream was cut; come back with Last-Event-ID",
+        ))
+    });
     let body = chunks.flat_map(stream::iter).chain(cut);
-    Ok((event_stream_headers(dialect), axum::body::Body::from_stream(body)).into_response())
+    Ok((
+        event_stream_headers(dialect),
+        axum::body::Body::from_stream(body),
+    )
+        .into_response())
 }

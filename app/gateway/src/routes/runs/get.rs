@@ -15,5 +15,8 @@ pub(crate) async fn get(State(state): App, dialect: Dialect, ids: Ids) -> Answer
     if !dialect.is_platform() {
         require_thread(&state, &thread).await?;
     }
-    Ok(Json(run_json(&require_run(&state, &thread, &run, dialect).await?, dialect)))
+    Ok(Json(run_json(
+        &require_run(&state, &thread, &run, dialect).await?,
+        dialect,
+    )))
 }

@@ -17,9 +17,17 @@ use crate::reads::{require_run, require_thread};
 use crate::routes::{App, Reply};
 use crate::sse::{run_location, waiting_json};
 
-pub(crate) async fn join(State(state): App, dialect: Dialect, ids: Ids, query: Query, headers: HeaderMap) -> Reply {
-    let events =
-        headers.get(header::ACCEPT).and_then(|accept| accept.to_str().ok()).is_some_and(|accept| accept.contains("text/event-stream"));
+pub(crate) async fn join(
+    State(state): App,
+    dialect: Dialect,
+    ids: Ids,
+    query: Query,
+    headers: HeaderMap,
+) -> Reply {
+    let events = headers
+        .get(header::ACCEPT)
+        .and_then(|accept| accept.to_str().ok())
+        .is_some_and(|accept| accept.contains("text/event-stream"));
     if events && dialect == Dialect::DeerFlow {
         return follow(State(state), dialect, ids, query, headers).await;
     }
@@ -37,6 +45,9 @@ pub(crate) async fn join(State(state): App, dialect: Dialect, ids: Ids, query: Q
         run => run?,
     };
     let runs = Arc::clone(&state.runs);
-    let outcome = scope(actor(), async move { runs.join_wait(Some(&run.thread_id), &run.run_id).await }).boxed();
+    let outcome = scope(actor(), async move {
+        runs.join_wait(Some(&run.thread_id), &run.run_id).await
+    })
+    .boxed();
     Ok(waiting_json(dialect, location, outcome, None, shutdown))
 }

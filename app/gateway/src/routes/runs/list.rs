@@ -25,13 +25,24 @@ pub(crate) const STATUSES: &[(&str, RunStatus)] = &[
 pub(crate) async fn list(State(state): App, dialect: Dialect, ids: Ids, query: Query) -> Answer {
     let thread = ids.thread()?;
     let asked = RunListQuery {
-        limit: query.number("limit", 1..=1000)?.unwrap_or_else(|| dialect.run_list_limit()) as usize,
-        offset: query.number("offset", 0..=u64::from(u32::MAX))?.unwrap_or_default() as usize,
+        limit: query
+            .number("limit", 1..=1000)?
+            .unwrap_or_else(|| dialect.run_list_limit()) as usize,
+        offset: query
+            .number("offset", 0..=u64::from(u32::MAX))?
+            .unwrap_or_default() as usize,
         status: query.word("status", STATUSES)?,
     };
     let fields = query.list("select");
     require_thread(&state, &thread).await?;
     let runs = state.runs.list_runs(&thread, &asked).await?;
-    let shown = runs.iter().filter(|run| !(dialect.is_platform() && is_rolled_back(run)));
-    Ok(Json(shown.map(|run| select(run_json(run, dialect), &fields)).collect::<Vec<Value>>().into()))
+    let shown = runs
+        .iter()
+        .filter(|run| !(dialect.is_platform() && is_rolled_back(run)));
+    Ok(Json(
+        shown
+            .map(|run| select(run_json(run, dialect), &fields))
+            .collect::<Vec<Value>>()
+            .into(),
+    ))
 }

@@ -62,25 +62,39 @@ async fn spec_known_by(
 }
 
 /// The run that a request made when it came before.
-async fn made_run(state: &GatewayState, dialect: Dialect, made: Made) -> Result<RunRecord, ApiError> {
+async fn made_run(
+    state: &GatewayState,
+    dialect: Dialect,
+    made: Made,
+) -> Result<RunRecord, ApiError> {
     match made {
         Made::Run(thread, run) => require_run(state, &thread, &run, dialect).await,
-        other => Err(ApiError::Internal(format!("the request for a run is known to have made {other:?}"))),
+        other => Err(ApiError::Internal(format!(
+            "the request for a run is known to have made {other:?}"
+        ))),
     }
 }
 
 /// Whether a body says that its run is cancelled when the client goes away.
 fn cancels_on_disconnect(body: &Fields) -> bool {
-    body.value("on_disconnect").is_some_and(|word| word == "cancel")
+    body.value("on_disconnect")
+        .is_some_and(|word| word == "cancel")
 }
 
 /// The spec of a request.
-pub(crate) async fn spec_for(state: &GatewayState, dialect: Dialect, target: &RunTarget, body: Fields) -> Result<RunSpec, ApiError> {
+pub(crate) async fn spec_for(
+    state: &GatewayState,
+    dialect: Dialect,
+    target: &RunTarget,
+    body: Fields,
+) -> Result<RunSpec, ApiError> {
     let (body, assistant) = chosen_assistant(state, dialect, body.into_map()).await?;
     let assistants = state.assistants.list().await;
     // An unknown thread is for admission to refuse, or to make.
     let thread = match target {
-        RunTarget::Thread(thread) if dialect.is_platform() => state.threads.get(thread, &Owner::Auto).await?,
+        RunTarget::Thread(thread) if dialect.is_platform() => {
+            state.threads.get(thread, &Owner::Auto).await?
+        }
         _ => None,
     };
     let defaults = Defaults {
@@ -107,26 +121,40 @@ struct ForReader<T> {
 
 /// Makes a run in a task of its own. Should the client leave while it is made, the request is dropped but the task is not, and
 /// the guard in its unread result does what the client asked for.
-async fn made_for_reader<T, F>(state: &Arc<GatewayState>, on_disconnect: DisconnectMode, make: F) -> Result<ForReader<T>, ApiError>
+async fn made_for_reader<T, F>(
+    state: &Arc<GatewayState>,
+    on_disconnect: DisconnectMode,
+    make: F,
+) -> Result<ForReader<T>, ApiError>
 where
     T: Send + 'static,
     F: Future<Output = Result<(RunRecord, T), RunError>> + Send + 'static,
 {
     let shared = Arc::clone(state);
     let make = continuing(make);
-    let made = state.tasks.spawn(TaskKind::Finish, "make a run", async move {
-        let (run, way) = make.await?;
-        let guard = (on_disconnect == DisconnectMode::Cancel).then(|| guard(&shared, &run));
-        Ok::<_, RunError>(ForReader { run, way, guard })
-    });
-    let ended = made.await.map_err(|error| ApiError::Internal(error.to_string()))?;
+    let made = state
+        .tasks
+        .spawn(TaskKind::Finish, "make a run", async move {
+            let (run, way) = make.await?;
+            let guard = (on_disconnect == DisconnectMode::Cancel).then(|| guard(&shared, &run));
+            Ok::<_, RunError>(ForReader { run, way, guard })
+        });
+    let ended = made
+        .await
+        .map_err(|error| ApiError::Internal(error.to_string()))?;
     Ok(ended.map_err(|panic| ApiError::Internal(panic.to_string()))??)
 }
 
 /// A guard that cancels the run when its reader leaves.
 fn guard(state: &GatewayState, run: &RunRecord) -> DisconnectGuard {
     let actor = actor();
-    DisconnectGuard::new(state.runs.clone(), state.tasks.clone(), state.shutdown.clone(), actor, run)
+    DisconnectGuard::new(
+        state.runs.clone(),
+        state.tasks.clone(),
+        state.shutdown.clone(),
+        actor,
+        run,
+    )
 }
 
 /// The actor of the request, for work that goes on outside of its scope.
@@ -136,5 +164,7 @@ fn actor() -> ActorContext {
 
 /// Whether clients of the run may come back to its events. On the platform only if they asked for it when they made the run.
 fn is_resumable(run: &RunRecord, dialect: Dialect) -> bool {
-    !dialect.is_platform() || run.kwargs.get("resumable") == Some(&Value::Bool(true)) || run.kwargs.get("resumable").is_none()
+    !dialect.is_platform()
+        || run.kwargs.get("resumable") == Some(&Value::Bool(true))
+        || run.kwargs.get("resumable").is_none()
 }

@@ -5,7 +5,9 @@ use axum::extract::State;
 use harness::ids::{CheckpointId, RunId, ThreadId};
 use harness::messages::kwargs;
 use harness::runtime::actor_context::Owner;
-use harness::runtime::checkpoint::{CheckpointMeta, CheckpointSource, CheckpointWrite, HistoryQuery, Snapshot};
+use harness::runtime::checkpoint::{
+    CheckpointMeta, CheckpointSource, CheckpointWrite, HistoryQuery, Snapshot,
+};
 use harness::runtime::runs::ThreadStatus;
 use harness::runtime::runs::store::{EventQuery, Order, category};
 use harness::state::ThreadState;
@@ -24,13 +26,19 @@ use crate::state::GatewayState;
 const PAGE: usize = 200;
 
 /// The same question again.
-pub(crate) async fn prepare_regenerate(State(state): App, ids: Ids, Body(mut body): Body) -> Answer {
+pub(crate) async fn prepare_regenerate(
+    State(state): App,
+    ids: Ids,
+    Body(mut body): Body,
+) -> Answer {
     let id = body.required_text("message_id");
     body.finish()?;
     let newest = newest(&state, &ids.thread()?, &id).await?;
     let turn = match turn_of_answer(newest.state.messages(), &id) {
         Ok(turn) => turn,
-        Err(why) => return Err(refused(&state, &newest, &id, why, NotReplayable::NotLatestAnswer).await?),
+        Err(why) => {
+            return Err(refused(&state, &newest, &id, why, NotReplayable::NotLatestAnswer).await?);
+        }
     };
     let origin = Origin::of(&state, &newest, &turn).await?;
     Ok(Json(json!({
@@ -47,7 +55,12 @@ pub(crate) async fn prepare_edit(State(state): App, ids: Ids, Body(mut body): Bo
     let text = body.required_text("replacement_text");
     if text.trim().is_empty() && body.value("replacement_text").is_some_and(Value::is_string) {
         let loc = vec!["body".into(), "replacement_text".into()];
-        let issue = Issue::new("string_too_short", loc, "String should have at least 1 character", &text.as_str().into());
+        let issue = Issue::new(
+            "string_too_short",
+            loc,
+            "String should have at least 1 character",
+            &text.as_str().into(),
+        );
         body.push(issue.ctx(json!({ "min_length": 1 })));
     }
     body.finish()?;
@@ -55,11 +68,15 @@ pub(crate) async fn prepare_edit(State(state): App, ids: Ids, Body(mut body): Bo
     let newest = newest(&state, &thread, &id).await?;
     let turn = match turn_of_question(newest.state.messages(), &id) {
         Ok(turn) => turn,
-        Err(why) => return Err(refused(&state, &newest, &id, why, NotReplayable::NotLatestQuestion).await?),
+        Err(why) => {
+            return Err(refused(&state, &newest, &id, why, NotReplayable::NotLatestQuestion).await?);
+        }
     };
     let origin = Origin::of(&state, &newest, &turn).await?;
     let source = state.runs.get_run(Some(&thread), &origin.run).await?;
-    let group = source.and_then(|run| run.metadata.get("edit_version_group_id").cloned()).unwrap_or_else(|| id.as_str().into());
+    let group = source
+        .and_then(|run| run.metadata.get("edit_version_group_id").cloned())
+        .unwrap_or_else(|| id.as_str().into());
     let replacement = state.ids.random().to_string();
     let mut metadata = Map::from_iter([("replay_kind".to_owned(), "edit".into())]);
     metadata.extend(origin.metadata());
@@ -77,11 +94,21 @@ pub(crate) async fn prepare_edit(State(state): App, ids: Ids, Body(mut body): Bo
 }
 
 /// The newest state of a thread on which nothing runs.
-async fn newest(state: &GatewayState, thread: &ThreadId, message: &str) -> Result<Snapshot, ApiError> {
+async fn newest(
+    state: &GatewayState,
+    thread: &ThreadId,
+    message: &str,
+) -> Result<Snapshot, ApiError> {
     if require_thread(state, thread).await?.status == ThreadStatus::Busy {
-        return Err(ApiError::Conflict("Thread has a run in flight. Regenerate after the run finishes.".to_owned()));
+        return Err(ApiError::Conflict(
+            "Thread has a run in flight. Regenerate after the run finishes.".to_owned(),
+        ));
     }
-    state.checkpoints.get(thread, None).await?.ok_or_else(|| unknown(message))
+    state
+        .checkpoints
+        .get(thread, None)
+        .await?
+        .ok_or_else(|| unknown(message))
 }
 
 /// Says why. A message that a reader sees but the state has not any more is an old one, not an unknown one.
@@ -97,12 +124,21 @@ async fn refused(
     }
     let runs = all_runs(state, &newest.meta.thread_id).await?;
     let seen = transcript(state, newest, Moment::Newest, &runs).await?;
-    let seen = seen.iter().any(|message| message.get("id").is_some_and(|seen| seen == id));
-    Ok(if seen { ApiError::Conflict(if_seen.to_string()) } else { unknown(id) })
+    let seen = seen
+        .iter()
+        .any(|message| message.get("id").is_some_and(|seen| seen == id));
+    Ok(if seen {
+        ApiError::Conflict(if_seen.to_string())
+    } else {
+        unknown(id)
+    })
 }
 
 fn unknown(message: &str) -> ApiError {
-    ApiError::NotFound(format!("Message {} not found", message.chars().take(80).collect::<String>()))
+    ApiError::NotFound(format!(
+        "Message {} not found",
+        message.chars().take(80).collect::<String>()
+    ))
 }
 
 /// The replay starts from a state in which the thread may have had no title yet.
@@ -122,11 +158,21 @@ struct Origin {
 }
 
 impl Origin {
-    async fn of(state: &GatewayState, newest: &Snapshot, turn: &Turn<'_>) -> Result<Self, ApiError> {
-        let run = run_of(state, &newest.meta.thread_id, turn).await?.ok_or_else(|| gone("The run of this answer"))?;
+    async fn of(
+        state: &GatewayState,
+        newest: &Snapshot,
+        turn: &Turn<'_>,
+    ) -> Result<Self, ApiError> {
+        let run = run_of(state, &newest.meta.thread_id, turn)
+            .await?
+            .ok_or_else(|| gone("The run of this answer"))?;
         let question = turn.question.id.as_deref().unwrap_or_default();
         let before = state_before(state, newest, question).await?;
-        Ok(Self { answer: json!(turn.answer.id), run, before })
+        Ok(Self {
+            answer: json!(turn.answer.id),
+            run,
+            before,
+        })
     }
 
     fn checkpoint(&self) -> Value {
@@ -136,24 +182,45 @@ impl Origin {
     fn metadata(&self) -> Map<String, Value> {
         Map::from_iter([
             ("regenerate_from_message_id".to_owned(), self.answer.clone()),
-            ("regenerate_from_run_id".to_owned(), self.run.as_str().into()),
-            ("regenerate_checkpoint_id".to_owned(), self.before.as_str().into()),
+            (
+                "regenerate_from_run_id".to_owned(),
+                self.run.as_str().into(),
+            ),
+            (
+                "regenerate_checkpoint_id".to_owned(),
+                self.before.as_str().into(),
+            ),
         ])
     }
 }
 
 /// The run that journaled the answer, or else the one that its question is stamped with.
-async fn run_of(state: &GatewayState, thread: &ThreadId, turn: &Turn<'_>) -> Result<Option<RunId>, ApiError> {
-    let mut query = EventQuery { category: Some(category::MESSAGE.to_owned()), limit: PAGE, order: Order::Newest, ..EventQuery::default() };
+async fn run_of(
+    state: &GatewayState,
+    thread: &ThreadId,
+    turn: &Turn<'_>,
+) -> Result<Option<RunId>, ApiError> {
+    let mut query = EventQuery {
+        category: Some(category::MESSAGE.to_owned()),
+        limit: PAGE,
+        order: Order::Newest,
+        ..EventQuery::default()
+    };
     loop {
         let rows = state.events.list(thread, &query, &Owner::Auto).await?;
-        let is_answer =
-            |row: &&_| message_of(thread, row).and_then(|message| Some(message.get("id")?.as_str() == turn.answer.id.as_deref()));
+        let is_answer = |row: &&_| {
+            message_of(thread, row)
+                .and_then(|message| Some(message.get("id")?.as_str() == turn.answer.id.as_deref()))
+        };
         if let Some(row) = rows.iter().rfind(|row| is_answer(row) == Some(true)) {
             return Ok(Some(row.event.run_id.clone()));
         }
         if rows.len() < PAGE {
-            let stamped = turn.question.additional_kwargs.get(kwargs::RUN_ID).and_then(Value::as_str);
+            let stamped = turn
+                .question
+                .additional_kwargs
+                .get(kwargs::RUN_ID)
+                .and_then(Value::as_str);
             return Ok(stamped.and_then(|id| RunId::parse(id).ok()));
         }
         query.before_seq = rows.first().map(|row| row.seq);
@@ -161,9 +228,16 @@ async fn run_of(state: &GatewayState, thread: &ThreadId, turn: &Turn<'_>) -> Res
 }
 
 /// The newest checkpoint on the way to `newest` that does not have the message yet.
-async fn state_before(state: &GatewayState, newest: &Snapshot, message: &str) -> Result<CheckpointId, ApiError> {
+async fn state_before(
+    state: &GatewayState,
+    newest: &Snapshot,
+    message: &str,
+) -> Result<CheckpointId, ApiError> {
     let thread = &newest.meta.thread_id;
-    let mut query = HistoryQuery { limit: PAGE, ..HistoryQuery::default() };
+    let mut query = HistoryQuery {
+        limit: PAGE,
+        ..HistoryQuery::default()
+    };
     let mut due = newest.meta.checkpoint_id.clone();
     loop {
         let page = state.checkpoints.list_meta(thread, &query).await?;
@@ -171,11 +245,25 @@ async fn state_before(state: &GatewayState, newest: &Snapshot, message: &str) ->
             if meta.checkpoint_id != due {
                 continue;
             }
-            let Some(parent) = &meta.parent_id else { return beginning(state, thread).await };
+            let Some(parent) = &meta.parent_id else {
+                return beginning(state, thread).await;
+            };
             // Only an input, or a change from outside, brings a question.
-            if matches!(meta.source, CheckpointSource::Input | CheckpointSource::Update) {
-                let held = state.checkpoints.get(thread, Some(parent)).await?.ok_or_else(|| gone("The state before this message"))?;
-                if held.state.messages().iter().all(|held| held.id.as_deref() != Some(message)) {
+            if matches!(
+                meta.source,
+                CheckpointSource::Input | CheckpointSource::Update
+            ) {
+                let held = state
+                    .checkpoints
+                    .get(thread, Some(parent))
+                    .await?
+                    .ok_or_else(|| gone("The state before this message"))?;
+                if held
+                    .state
+                    .messages()
+                    .iter()
+                    .all(|held| held.id.as_deref() != Some(message))
+                {
                     return Ok(parent.clone());
                 }
             }
@@ -192,7 +280,12 @@ async fn state_before(state: &GatewayState, newest: &Snapshot, message: &str) ->
 /// it is never taken for the newest.
 async fn beginning(state: &GatewayState, thread: &ThreadId) -> Result<CheckpointId, ApiError> {
     let checkpoint_id = CheckpointId::from(Uuid::nil());
-    if state.checkpoints.get(thread, Some(&checkpoint_id)).await?.is_some() {
+    if state
+        .checkpoints
+        .get(thread, Some(&checkpoint_id))
+        .await?
+        .is_some()
+    {
         return Ok(checkpoint_id);
     }
     let meta = CheckpointMeta {
@@ -207,10 +300,21 @@ async fn beginning(state: &GatewayState, thread: &ThreadId) -> Result<Checkpoint
         metadata: Map::new(),
         created_at: state.clock.now(),
     };
-    let saved = state.checkpoints.put(CheckpointWrite::plan(meta, &mut ThreadState::default(), &mut 0)).await;
+    let saved = state
+        .checkpoints
+        .put(CheckpointWrite::plan(
+            meta,
+            &mut ThreadState::default(),
+            &mut 0,
+        ))
+        .await;
     // Somebody else may have saved it meanwhile.
     if let Err(error) = saved {
-        state.checkpoints.get(thread, Some(&checkpoint_id)).await?.ok_or(error)?;
+        state
+            .checkpoints
+            .get(thread, Some(&checkpoint_id))
+            .await?
+            .ok_or(error)?;
     }
     Ok(checkpoint_id)
 }

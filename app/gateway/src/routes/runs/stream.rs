@@ -32,31 +32,77 @@ pub(crate) async fn stream(
 ) -> Reply {
     // Browsers name the page's origin whenever they post.
     let is_page = dialect == Dialect::DeerFlow && headers.contains_key(header::ORIGIN);
-    begin(&state, dialect, &RunTarget::Thread(ids.thread()?), asked, body, is_page).await
+    begin(
+        &state,
+        dialect,
+        &RunTarget::Thread(ids.thread()?),
+        asked,
+        body,
+        is_page,
+    )
+    .await
 }
 
-pub(crate) async fn stream_stateless(State(state): App, dialect: Dialect, asked: Repeatable, Body(body): Body) -> Reply {
+pub(crate) async fn stream_stateless(
+    State(state): App,
+    dialect: Dialect,
+    asked: Repeatable,
+    Body(body): Body,
+) -> Reply {
     begin(&state, dialect, &RunTarget::Stateless, asked, body, false).await
 }
 
-async fn begin(state: &Arc<GatewayState>, dialect: Dialect, target: &RunTarget, asked: Repeatable, body: Fields, is_page: bool) -> Reply {
-    let (key, cancels) = (asked.with_body(state, [body.map()]), cancels_on_disconnect(&body));
+async fn begin(
+    state: &Arc<GatewayState>,
+    dialect: Dialect,
+    target: &RunTarget,
+    asked: Repeatable,
+    body: Fields,
+    is_page: bool,
+) -> Reply {
+    let (key, cancels) = (
+        asked.with_body(state, [body.map()]),
+        cancels_on_disconnect(&body),
+    );
     let heartbeat = dialect.heartbeat();
     let make = async {
         let spec = spec_known_by(key.as_ref(), state, dialect, target, body).await?;
         let (runs, since) = (Arc::clone(&state.runs), Instant::now());
-        let made = made_for_reader(state, spec.on_disconnect, async move { runs.create_and_stream(spec, heartbeat).await }).await?;
+        let made = made_for_reader(state, spec.on_disconnect, async move {
+            runs.create_and_stream(spec, heartbeat).await
+        })
+        .await?;
         let is_new_chat = is_page && is_only_run(state, &made.run).await;
-        Ok(respond(state, dialect, &made.run, made.way.items, made.guard, |events| {
-            let events = events.asked_for(since);
-            if is_new_chat { events.for_a_new_chat() } else { events }
-        }))
+        Ok(respond(
+            state,
+            dialect,
+            &made.run,
+            made.way.items,
+            made.guard,
+            |events| {
+                let events = events.asked_for(since);
+                if is_new_chat {
+                    events.for_a_new_chat()
+                } else {
+                    events
+                }
+            },
+        ))
     };
     let again = |made| async move {
         let run = made_run(state, dialect, made).await?;
-        let joined = state.runs.join_stream(Some(&run.thread_id), &run.run_id, ResumeFrom::Start, heartbeat).await?;
+        let joined = state
+            .runs
+            .join_stream(
+                Some(&run.thread_id),
+                &run.run_id,
+                ResumeFrom::Start,
+                heartbeat,
+            )
+            .await?;
         // Clients repeat on a 503, and the stream opens in a moment: on a 409 they would give up a run that goes on.
-        let missing = || ApiError::Unavailable(format!("The stream of run {} is not open yet", run.run_id));
+        let missing =
+            || ApiError::Unavailable(format!("The stream of run {} is not open yet", run.run_id));
         let items = items_of(joined, &run).ok_or_else(missing)?;
         let guard = (cancels && !run.status.is_terminal()).then(|| guard(state, &run));
         Ok(respond(state, dialect, &run, items, guard, |events| events))
@@ -66,7 +112,11 @@ async fn begin(state: &Arc<GatewayState>, dialect: Dialect, target: &RunTarget, 
 
 /// Whether the run is the first of its thread, as far as is known.
 async fn is_only_run(state: &GatewayState, run: &RunRecord) -> bool {
-    let query = RunListQuery { limit: 2, offset: 0, status: None };
+    let query = RunListQuery {
+        limit: 2,
+        offset: 0,
+        status: None,
+    };
     match state.runs.list_runs(&run.thread_id, &query).await {
         Ok(runs) => runs.len() == 1,
         // The run is made and goes on: its stream is worth more than a pause in it.
@@ -85,7 +135,10 @@ fn respond(
     guard: Option<DisconnectGuard>,
     measured: impl FnOnce(EventStream) -> EventStream,
 ) -> Response {
-    let style = Style { dialect, ids: is_resumable(run, dialect) };
+    let style = Style {
+        dialect,
+        ids: is_resumable(run, dialect),
+    };
     let events = EventStream::new(items, style, state.shutdown.clone()).guarded(guard);
     let location = run_location(dialect, &run.thread_id, &run.run_id, "stream");
     event_stream_response(dialect, Some(location), measured(events))

@@ -26,29 +26,63 @@ pub(crate) async fn compact(State(state): App, ids: Ids, Body(mut body): Body) -
     body.finish()?;
     let record = require_thread(&state, &thread).await?;
     let compactor = state.aids.compactor(model.as_deref());
-    let compactor = compactor.ok_or_else(|| ApiError::Conflict("Context compaction is disabled.".to_owned()))?;
+    let compactor = compactor
+        .ok_or_else(|| ApiError::Conflict("Context compaction is disabled.".to_owned()))?;
     if record.status == ThreadStatus::Busy {
-        return Err(ApiError::Conflict("Thread has a run in flight. Compact it after the run finishes.".to_owned()));
+        return Err(ApiError::Conflict(
+            "Thread has a run in flight. Compact it after the run finishes.".to_owned(),
+        ));
     }
     let Some(snapshot) = state.checkpoints.get(&thread, None).await? else {
-        return Ok(nothing_to_do(&thread, "not_enough_messages", &ThreadState::default(), 0));
+        return Ok(nothing_to_do(
+            &thread,
+            "not_enough_messages",
+            &ThreadState::default(),
+            0,
+        ));
     };
     let found = snapshot.state;
     let till = state.till();
     let tab = till.open();
     let asker = tab.asker().called("middleware:summarize");
-    let compaction = if force { compactor.compact(&found, keep, asker).await } else { compactor.when_due(&found, asker).await };
-    tab.book(Some(&thread), record.user_id.as_deref()).await;
-    let compaction = compaction.map_err(|error| ApiError::Unavailable(format!("The conversation could not be summarized: {error}")))?;
-    let Some(compaction) = compaction else {
-        let reason = if force { "not_enough_messages" } else { "not_needed" };
-        return Ok(nothing_to_do(&thread, reason, &found, compactor.tokens(&found)));
+    let compaction = if force {
+        compactor.compact(&found, keep, asker).await
+    } else {
+        compactor.when_due(&found, asker).await
     };
-    let values = compaction.update.channels.iter().map(|(channel, value)| (channel.clone(), value.clone())).collect();
-    let update = Update { values, ..Update::default() };
+    tab.book(Some(&thread), record.user_id.as_deref()).await;
+    let compaction = compaction.map_err(|error| {
+        ApiError::Unavailable(format!("The conversation could not be summarized: {error}"))
+    })?;
+    let Some(compaction) = compaction else {
+        let reason = if force {
+            "not_enough_messages"
+        } else {
+            "not_needed"
+        };
+        return Ok(nothing_to_do(
+            &thread,
+            reason,
+            &found,
+            compactor.tokens(&found),
+        ));
+    };
+    let values = compaction
+        .update
+        .channels
+        .iter()
+        .map(|(channel, value)| (channel.clone(), value.clone()))
+        .collect();
+    let update = Update {
+        values,
+        ..Update::default()
+    };
     let made = change_state(&state, &record, &[update], None, Dialect::DeerFlow).await?;
     let mut after = found;
-    let total_tokens = after.apply(compaction.update, &*state.ids).map(|()| compactor.tokens(&after)).unwrap_or_default();
+    let total_tokens = after
+        .apply(compaction.update, &*state.ids)
+        .map(|()| compactor.tokens(&after))
+        .unwrap_or_default();
     Ok(Json(json!({
         "thread_id": thread,
         "compacted": true,
@@ -61,7 +95,12 @@ pub(crate) async fn compact(State(state): App, ids: Ids, Body(mut body): Body) -
     })))
 }
 
-fn nothing_to_do(thread: &ThreadId, reason: &str, state: &ThreadState, total_tokens: u64) -> Json<Value> {
+fn nothing_to_do(
+    thread: &ThreadId,
+    reason: &str,
+    state: &ThreadState,
+    total_tokens: u64,
+) -> Json<Value> {
     Json(json!({
         "thread_id": thread,
         "compacted": false,
@@ -77,9 +116,20 @@ fn nothing_to_do(thread: &ThreadId, reason: &str, state: &ThreadState, total_tok
 /// How much is to stay: `{type, value}`.
 fn keep(body: &mut Fields) -> Option<ContextSize> {
     let given = Value::Object(body.object("keep")?);
-    let most = |size: &ContextSize| if size.unit == ContextUnit::Fraction { 1.0 } else { f64::MAX };
+    let most = |size: &ContextSize| {
+        if size.unit == ContextUnit::Fraction {
+            1.0
+        } else {
+            f64::MAX
+        }
+    };
     match ContextSize::deserialize(&given) {
         Ok(size) if size.value > 0.0 && size.value <= most(&size) => Some(size),
-        _ => body.refuse("value_error", "keep", "Input should be {type: tokens, messages or fraction, value: a number above 0}", &given),
+        _ => body.refuse(
+            "value_error",
+            "keep",
+            "Input should be {type: tokens, messages or fraction, value: a number above 0}",
+            &given,
+        ),
     }
 }

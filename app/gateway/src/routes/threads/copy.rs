@@ -17,7 +17,9 @@ use crate::wire::thread_json;
 
 pub(crate) async fn copy(State(state): App, dialect: Dialect, ids: Ids) -> Answer {
     let source = match require_thread(&state, &ids.thread()?).await {
-        Err(ApiError::ThreadNotFound(_)) if dialect.is_platform() => return Err(ApiError::Conflict("Conflict".to_owned())),
+        Err(ApiError::ThreadNotFound(_)) if dialect.is_platform() => {
+            return Err(ApiError::Conflict("Conflict".to_owned()));
+        }
         other => other?,
     };
     let copy = to_its_end(&state, "copy a thread", copied(Arc::clone(&state), source)).await?;
@@ -39,8 +41,17 @@ async fn copied(state: Arc<GatewayState>, source: ThreadRecord) -> Result<Thread
     let Created::New(copy) = state.threads.create(new).await? else {
         return Err(ApiError::Internal("a fresh thread id was taken".to_owned()));
     };
-    state.checkpoints.copy_thread(&source.thread_id, &copy.thread_id).await?;
-    let patch = ThreadPatch { title: source.title.map(Some), ..ThreadPatch::default() };
-    let patched = state.threads.patch(&copy.thread_id, patch, &Owner::Auto, copy.created_at).await?;
+    state
+        .checkpoints
+        .copy_thread(&source.thread_id, &copy.thread_id)
+        .await?;
+    let patch = ThreadPatch {
+        title: source.title.map(Some),
+        ..ThreadPatch::default()
+    };
+    let patched = state
+        .threads
+        .patch(&copy.thread_id, patch, &Owner::Auto, copy.created_at)
+        .await?;
     Ok(patched.unwrap_or(copy))
 }

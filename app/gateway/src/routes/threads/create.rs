@@ -26,19 +26,41 @@ use crate::wire::{ThreadFacts, thread_json};
 /// The longest name of an assistant that a thread may be made for, in bytes.
 const LONGEST_ASSISTANT: usize = 128;
 
-pub(crate) async fn create(State(state): App, dialect: Dialect, asked: Repeatable, Body(body): Body) -> Reply {
+pub(crate) async fn create(
+    State(state): App,
+    dialect: Dialect,
+    asked: Repeatable,
+    Body(body): Body,
+) -> Reply {
     let key = asked.with_body(&state, [body.map()]);
     let again = |made| async {
         match made {
-            Made::Thread(thread) => Ok(found(&state, &require_thread(&state, &thread).await?, dialect).await?.into_response()),
-            other => Err(ApiError::Internal(format!("the request for a thread is known to have made {other:?}"))),
+            Made::Thread(thread) => {
+                Ok(
+                    found(&state, &require_thread(&state, &thread).await?, dialect)
+                        .await?
+                        .into_response(),
+                )
+            }
+            other => Err(ApiError::Internal(format!(
+                "the request for a thread is known to have made {other:?}"
+            ))),
         }
     };
-    let make = async { Ok(make(&state, dialect, body, key.clone()).await?.into_response()) };
+    let make = async {
+        Ok(make(&state, dialect, body, key.clone())
+            .await?
+            .into_response())
+    };
     once(&state, key.as_ref(), make, again).await
 }
 
-async fn make(state: &Arc<GatewayState>, dialect: Dialect, mut body: Fields, request: Option<RequestKey>) -> Answer {
+async fn make(
+    state: &Arc<GatewayState>,
+    dialect: Dialect,
+    mut body: Fields,
+    request: Option<RequestKey>,
+) -> Answer {
     let thread_id = match body.text("thread_id") {
         Some(id) => parse_thread_id(&id, dialect, "body")?,
         None => state.ids.thread_id(),
@@ -47,11 +69,16 @@ async fn make(state: &Arc<GatewayState>, dialect: Dialect, mut body: Fields, req
     let assistant = body.text("assistant_id").filter(|_| !dialect.is_platform());
     let (mut keep_existing, mut ttl, mut seed) = (true, None, Vec::new());
     if dialect.is_platform() {
-        keep_existing = body.word("if_exists", &[("raise", false), ("do_nothing", true)]).unwrap_or_default();
+        keep_existing = body
+            .word("if_exists", &[("raise", false), ("do_nothing", true)])
+            .unwrap_or_default();
         ttl = read_ttl(&mut body).or_else(|| state.info.thread_ttl());
         seed = read_supersteps(&mut body);
     }
-    if assistant.as_ref().is_some_and(|assistant| assistant.len() > LONGEST_ASSISTANT) {
+    if assistant
+        .as_ref()
+        .is_some_and(|assistant| assistant.len() > LONGEST_ASSISTANT)
+    {
         let text = format!("assistant_id should have at most {LONGEST_ASSISTANT} bytes");
         let _none: Option<()> = body.refuse("string_too_long", "assistant_id", text, &Value::Null);
     }
@@ -59,43 +86,85 @@ async fn make(state: &Arc<GatewayState>, dialect: Dialect, mut body: Fields, req
     let user_id = Some(required_user_id().map_err(|error| ApiError::Internal(error.to_string()))?);
     let at = state.clock.now();
     // A thread that is seeded is made when its last step is there: its key is kept then.
-    let (with_thread, with_seed) = if seed.is_empty() { (request, None) } else { (None, request) };
-    let new = NewThread { thread_id: thread_id.clone(), user_id, assistant, assistant_id: None, metadata, ttl, request: with_thread, at };
+    let (with_thread, with_seed) = if seed.is_empty() {
+        (request, None)
+    } else {
+        (None, request)
+    };
+    let new = NewThread {
+        thread_id: thread_id.clone(),
+        user_id,
+        assistant,
+        assistant_id: None,
+        metadata,
+        ttl,
+        request: with_thread,
+        at,
+    };
     match state.threads.create(new).await? {
-        Created::New(record) if seed.is_empty() => Ok(Json(thread_json(&record, ThreadFacts::default(), dialect))),
+        Created::New(record) if seed.is_empty() => {
+            Ok(Json(thread_json(&record, ThreadFacts::default(), dialect)))
+        }
         Created::New(record) => {
-            let seeded = to_its_end(state, "seed a thread", seeded(Arc::clone(state), record, with_seed, seed, dialect)).await?;
+            let seeded = to_its_end(
+                state,
+                "seed a thread",
+                seeded(Arc::clone(state), record, with_seed, seed, dialect),
+            )
+            .await?;
             let facts = thread_facts(state, &seeded, dialect).await?;
             Ok(Json(thread_json(&seeded, facts, dialect)))
         }
         Created::Existing(record) if keep_existing => found(state, &record, dialect).await,
-        Created::Existing(_) | Created::Taken => Err(ApiError::Conflict(format!("Thread with ID {thread_id} already exists"))),
+        Created::Existing(_) | Created::Taken => Err(ApiError::Conflict(format!(
+            "Thread with ID {thread_id} already exists"
+        ))),
         Created::Known(known) => Err(ApiError::KnownRequest(known)),
     }
 }
 
 /// A thread that was there before.
 async fn found(state: &GatewayState, record: &ThreadRecord, dialect: Dialect) -> Answer {
-    let facts = if dialect.is_platform() { thread_facts(state, record, dialect).await? } else { ThreadFacts::default() };
+    let facts = if dialect.is_platform() {
+        thread_facts(state, record, dialect).await?
+    } else {
+        ThreadFacts::default()
+    };
     Ok(Json(thread_json(record, facts, dialect)))
 }
 
 /// The steps that make a thread's first state, each of updates that belong together.
 fn read_supersteps(body: &mut Fields) -> Vec<Vec<Update>> {
-    let Some(sent) = body.value("supersteps").cloned() else { return Vec::new() };
-    let updates_of = |step: &Value| -> Option<Vec<Map<String, Value>>> {
-        step.get("updates")?.as_array()?.iter().map(|update| update.as_object().cloned()).collect()
+    let Some(sent) = body.value("supersteps").cloned() else {
+        return Vec::new();
     };
-    let steps: Option<Vec<_>> = sent.as_array().and_then(|steps| steps.iter().map(updates_of).collect());
+    let updates_of = |step: &Value| -> Option<Vec<Map<String, Value>>> {
+        step.get("updates")?
+            .as_array()?
+            .iter()
+            .map(|update| update.as_object().cloned())
+            .collect()
+    };
+    let steps: Option<Vec<_>> = sent
+        .as_array()
+        .and_then(|steps| steps.iter().map(updates_of).collect());
     let Some(steps) = steps else {
         let msg = "supersteps should be a list of {\"updates\": [{\"values\", \"command\", \"as_node\"}]}";
-        return body.refuse("list_type", "supersteps", msg, &sent).unwrap_or_default();
+        return body
+            .refuse("list_type", "supersteps", msg, &sent)
+            .unwrap_or_default();
     };
     let mut read = |step: Vec<Map<String, Value>>| {
         let alone = step.len() == 1;
-        step.into_iter().map(|update| read_step(update, alone, body)).collect()
+        step.into_iter()
+            .map(|update| read_step(update, alone, body))
+            .collect()
     };
-    steps.into_iter().filter(|step| !step.is_empty()).map(&mut read).collect()
+    steps
+        .into_iter()
+        .filter(|step| !step.is_empty())
+        .map(&mut read)
+        .collect()
 }
 
 /// An update of a step; what is wrong with it is wrong with the body.
@@ -104,9 +173,18 @@ fn read_step(update: Map<String, Value>, alone: bool, body: &mut Fields) -> Upda
     let mut fields = Fields::new("body", update);
     fields.required_text("as_node");
     let mut read = read_update(&mut fields);
-    if let Some(command) = fields.object("command").filter(|command| !command.is_empty()) {
+    if let Some(command) = fields
+        .object("command")
+        .filter(|command| !command.is_empty())
+    {
         match NodeCommand::read(command) {
-            Ok(NodeCommand { update, goto }) => read = Update { values: update, goto, ..read },
+            Ok(NodeCommand { update, goto }) => {
+                read = Update {
+                    values: update,
+                    goto,
+                    ..read
+                }
+            }
             Err(issue) => body.push(*issue),
         }
     }
@@ -118,7 +196,13 @@ fn read_step(update: Map<String, Value>, alone: bool, body: &mut Fields) -> Upda
             &Value::Null,
         ));
     }
-    read.as_node = read.as_node.map(|node| if node == "__input__" { "__start__".to_owned() } else { node });
+    read.as_node = read.as_node.map(|node| {
+        if node == "__input__" {
+            "__start__".to_owned()
+        } else {
+            node
+        }
+    });
     if let Err(ApiError::Invalid(issues)) = fields.finish() {
         issues.into_iter().for_each(|issue| body.push(issue));
     }
@@ -153,8 +237,18 @@ async fn seed(
         change_state(state, record, step, None, dialect).await?;
     }
     let seeded = require_thread(state, &record.thread_id).await?;
-    let Some(key) = request else { return Ok(seeded) };
-    match state.requests.keep(key, Made::Thread(record.thread_id.clone()), state.clock.now()).await {
+    let Some(key) = request else {
+        return Ok(seeded);
+    };
+    match state
+        .requests
+        .keep(
+            key,
+            Made::Thread(record.thread_id.clone()),
+            state.clock.now(),
+        )
+        .await
+    {
         Ok(None) => Ok(seeded),
         // A twin was faster: its thread is the one.
         Ok(Some(known)) => Err(ApiError::KnownRequest(known)),

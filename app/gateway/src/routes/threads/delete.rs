@@ -29,7 +29,9 @@ pub(crate) async fn delete(State(state): App, dialect: Dialect, ids: Ids) -> Rep
             Ok(Json(json!({ "success": true, "message": message })).into_response())
         }
         Deleted::NotFound => Err(ApiError::ThreadNotFound(thread.to_string())),
-        Deleted::Busy => Err(ApiError::Conflict("Thread has work in flight. Delete it after the work finishes.".to_owned())),
+        Deleted::Busy => Err(ApiError::Conflict(
+            "Thread has work in flight. Delete it after the work finishes.".to_owned(),
+        )),
     }
 }
 
@@ -43,28 +45,49 @@ pub(crate) async fn prune(State(state): App, dialect: Dialect, Body(mut body): B
         body.missing("thread_ids");
     }
     // DeerFlow knows one way.
-    let ways: &[(&str, bool)] = if dialect.is_platform() { &[("delete", false), ("keep_latest", true)] } else { &[("delete", false)] };
+    let ways: &[(&str, bool)] = if dialect.is_platform() {
+        &[("delete", false), ("keep_latest", true)]
+    } else {
+        &[("delete", false)]
+    };
     let keep_latest = body.word("strategy", ways).unwrap_or_default();
-    if threads.as_ref().is_some_and(|threads| threads.len() > MOST_PRUNED) {
+    if threads
+        .as_ref()
+        .is_some_and(|threads| threads.len() > MOST_PRUNED)
+    {
         let text = format!("thread_ids should have at most {MOST_PRUNED} entries");
         let _none: Option<()> = body.refuse("too_long", "thread_ids", text, &json!(null));
     }
     body.finish()?;
-    let threads: Vec<ThreadId> =
-        threads.unwrap_or_default().iter().map(|thread| parse_thread_id(thread, dialect, "body")).collect::<Result<_, _>>()?;
+    let threads: Vec<ThreadId> = threads
+        .unwrap_or_default()
+        .iter()
+        .map(|thread| parse_thread_id(thread, dialect, "body"))
+        .collect::<Result<_, _>>()?;
     let mut pruned = 0_u64;
     for thread in &threads {
-        let done = if keep_latest { state.threads.forget_past(thread, &Owner::Auto).await? } else { remove(&state, thread).await?.row };
+        let done = if keep_latest {
+            state.threads.forget_past(thread, &Owner::Auto).await?
+        } else {
+            remove(&state, thread).await?.row
+        };
         pruned += u64::from(done == Deleted::Done);
     }
     Ok(Json(json!({ "pruned_count": pruned })))
 }
 
 /// Removes every thread that a search finds, except those that are busy.
-pub(crate) async fn delete_matching(state: &Arc<GatewayState>, search: ThreadSearch) -> Result<(), ApiError> {
+pub(crate) async fn delete_matching(
+    state: &Arc<GatewayState>,
+    search: ThreadSearch,
+) -> Result<(), ApiError> {
     let mut kept = 0;
     loop {
-        let page = ThreadSearch { limit: 100, offset: kept, ..search.clone() };
+        let page = ThreadSearch {
+            limit: 100,
+            offset: kept,
+            ..search.clone()
+        };
         let found = state.threads.search(&page, &Owner::Auto).await?;
         for thread in &found {
             kept += usize::from(remove(state, &thread.thread_id).await?.row == Deleted::Busy);

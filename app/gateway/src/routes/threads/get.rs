@@ -22,5 +22,9 @@ pub(crate) async fn get(State(state): App, dialect: Dialect, ids: Ids, query: Qu
     if query.list("include").iter().any(|part| part == "ttl") {
         thread["ttl"] = ttl_json(&record).into();
     }
-    Ok(Json(Shown::new(thread, content.state.as_ref().map(RawValues::of))).into_response())
+    Ok(Json(Shown::new(
+        thread,
+        content.state.as_ref().map(RawValues::of),
+    ))
+    .into_response())
 }

@@ -19,32 +19,57 @@ use crate::thread_index::GatewayThreadIndex;
 pub(crate) async fn get(State(state): App, ids: Ids) -> Answer {
     let thread = ids.thread()?;
     let asked = Asked::of(state)?;
-    Ok(Json(json!(asked.goals().get(&thread).await.map_err(|error| api_error(error, "Read"))?)))
+    Ok(Json(json!(
+        asked
+            .goals()
+            .get(&thread)
+            .await
+            .map_err(|error| api_error(error, "Read"))?
+    )))
 }
 
 /// `PUT`: also before the first message, when there is no thread yet.
 pub(crate) async fn put(State(state): App, ids: Ids, Body(mut body): Body) -> Answer {
     let thread = ids.thread()?;
     let objective = body.required_text("objective").trim().to_owned();
-    let most = body.number("max_continuations", 0..=MAX_CONTINUATIONS).unwrap_or(MAX_CONTINUATIONS);
+    let most = body
+        .number("max_continuations", 0..=MAX_CONTINUATIONS)
+        .unwrap_or(MAX_CONTINUATIONS);
     body.check()?;
     if let Some(issue) = ObjectiveIssue::of(&objective) {
         let kind = match issue {
             ObjectiveIssue::Blank => "string_too_short",
             ObjectiveIssue::TooLong => "string_too_long",
         };
-        let _none: Option<()> = body.refuse(kind, "objective", issue.to_string(), &Value::from(objective.as_str()));
+        let _none: Option<()> = body.refuse(
+            kind,
+            "objective",
+            issue.to_string(),
+            &Value::from(objective.as_str()),
+        );
     }
     body.finish()?;
     let asked = Asked::of(state)?;
-    Ok(Json(json!(asked.goals().set(&thread, &objective, most).await.map_err(|error| api_error(error, "Set"))?)))
+    Ok(Json(json!(
+        asked
+            .goals()
+            .set(&thread, &objective, most)
+            .await
+            .map_err(|error| api_error(error, "Set"))?
+    )))
 }
 
 /// `DELETE`.
 pub(crate) async fn delete(State(state): App, ids: Ids) -> Answer {
     let thread = ids.thread()?;
     let asked = Asked::of(state)?;
-    Ok(Json(json!(asked.goals().clear(&thread).await.map_err(|error| api_error(error, "Clear"))?)))
+    Ok(Json(json!(
+        asked
+            .goals()
+            .clear(&thread)
+            .await
+            .map_err(|error| api_error(error, "Clear"))?
+    )))
 }
 
 /// Whose goals are asked for, and where.
@@ -56,20 +81,33 @@ struct Asked {
 impl Asked {
     fn of(state: Arc<GatewayState>) -> Result<Self, ApiError> {
         let user = required_user_id().map_err(|error| ApiError::Internal(error.to_string()))?;
-        Ok(Self { user, index: GatewayThreadIndex(state) })
+        Ok(Self {
+            user,
+            index: GatewayThreadIndex(state),
+        })
     }
 
     fn goals(&self) -> Goals<'_> {
         let state = &self.index.0;
-        Goals { user: &self.user, threads: &self.index, checkpoints: &*state.checkpoints, clock: &*state.clock, ids: &*state.ids }
+        Goals {
+            user: &self.user,
+            threads: &self.index,
+            checkpoints: &*state.checkpoints,
+            clock: &*state.clock,
+            ids: &*state.ids,
+        }
     }
 }
 
 /// The refusal of what was to be done to the goal.
 fn api_error(error: GoalError, what: &str) -> ApiError {
     match error {
-        GoalError::Busy(_) => ApiError::Conflict(format!("Thread has a run in flight. {what} the goal after the run finishes.")),
-        GoalError::Contended(_) => ApiError::Conflict("Thread is being changed by other requests. Update state again later.".to_owned()),
+        GoalError::Busy(_) => ApiError::Conflict(format!(
+            "Thread has a run in flight. {what} the goal after the run finishes."
+        )),
+        GoalError::Contended(_) => ApiError::Conflict(
+            "Thread is being changed by other requests. Update state again later.".to_owned(),
+        ),
         GoalError::Objective(_) => ApiError::Unprocessable(error.to_string()),
         GoalError::Thread(error) => error.into(),
         GoalError::Checkpoint(error) => error.into(),

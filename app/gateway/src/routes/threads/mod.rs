@@ -40,9 +40,25 @@ pub(crate) fn add_headers(response: &mut Response, headers: Vec<(&'static str, S
 }
 
 /// Metadata without the keys that only the server sets.
-pub(crate) fn client_metadata(mut metadata: Map<String, Value>, dialect: Dialect) -> Map<String, Value> {
-    let of_deerflow: &[&str] = if dialect.is_platform() { &[] } else { &["owner_id", "user_id"] };
-    for key in ["thread_id", "run_id", "assistant_id", "cron_id", "auth_token"].iter().chain(of_deerflow) {
+pub(crate) fn client_metadata(
+    mut metadata: Map<String, Value>,
+    dialect: Dialect,
+) -> Map<String, Value> {
+    let of_deerflow: &[&str] = if dialect.is_platform() {
+        &[]
+    } else {
+        &["owner_id", "user_id"]
+    };
+    for key in [
+        "thread_id",
+        "run_id",
+        "assistant_id",
+        "cron_id",
+        "auth_token",
+    ]
+    .iter()
+    .chain(of_deerflow)
+    {
         metadata.shift_remove(*key);
     }
     metadata

@@ -19,18 +19,37 @@ pub(super) fn read_ttl(body: &mut Fields) -> Option<ThreadTtl> {
         Value::Object(ttl) => {
             let then = match ttl.get("strategy") {
                 None => Some(Expiry::default()),
-                Some(sent) => Expiry::WORDS.iter().find(|(word, _)| sent == word).map(|(_, then)| *then),
+                Some(sent) => Expiry::WORDS
+                    .iter()
+                    .find(|(word, _)| sent == word)
+                    .map(|(_, then)| *then),
             };
             let Some(then) = then else {
-                return body.refuse("literal_error", "ttl", "ttl strategy should be 'delete' or 'keep_latest'", &sent);
+                return body.refuse(
+                    "literal_error",
+                    "ttl",
+                    "ttl strategy should be 'delete' or 'keep_latest'",
+                    &sent,
+                );
             };
             (ttl.get("ttl")?, then)
         }
         minutes => (minutes, Expiry::default()),
     };
-    match minutes.as_f64().filter(|minutes| *minutes > 0.0 && *minutes <= LONGEST_TTL) {
-        Some(minutes) => Some(ThreadTtl { after: TimeDelta::microseconds((minutes * 60_000_000.0) as i64), then }),
-        None => body.refuse("ttl_type", "ttl", "ttl should be a number of minutes greater than 0", &sent),
+    match minutes
+        .as_f64()
+        .filter(|minutes| *minutes > 0.0 && *minutes <= LONGEST_TTL)
+    {
+        Some(minutes) => Some(ThreadTtl {
+            after: TimeDelta::microseconds((minutes * 60_000_000.0) as i64),
+            then,
+        }),
+        None => body.refuse(
+            "ttl_type",
+            "ttl",
+            "ttl should be a number of minutes greater than 0",
+            &sent,
+        ),
     }
 }
 
@@ -48,7 +67,12 @@ pub(super) fn read_extract(body: &mut Fields) -> Vec<(String, Vec<Segment>)> {
             Some(path) => extract.push((alias, path)),
             None => {
                 let loc = vec!["body".into(), "extract".into(), alias.into()];
-                body.push(Issue::new("extract_path", loc, "should be a path such as metadata.owner or values.messages[-1].content", &path));
+                body.push(Issue::new(
+                    "extract_path",
+                    loc,
+                    "should be a path such as metadata.owner or values.messages[-1].content",
+                    &path,
+                ));
             }
         }
     }
@@ -81,7 +105,8 @@ fn read_path(text: &str) -> Option<Vec<Segment>> {
             rest = after;
         }
     }
-    let rooted = path.len() > 1 && matches!(path.first(), Some(Segment::Key(root)) if ROOTS.contains(&root.as_str()));
+    let rooted = path.len() > 1
+        && matches!(path.first(), Some(Segment::Key(root)) if ROOTS.contains(&root.as_str()));
     rooted.then_some(path)
 }
 
@@ -92,19 +117,30 @@ pub(super) fn taken(thread: &Value, path: &[Segment]) -> Value {
             Segment::Key(key) => at.get(key).cloned(),
             Segment::Index(index) => {
                 let items = at.as_array()?;
-                let place = if *index < 0 { i64::try_from(items.len()).ok()? + index } else { *index };
+                let place = if *index < 0 {
+                    i64::try_from(items.len()).ok()? + index
+                } else {
+                    *index
+                };
                 items.get(usize::try_from(place).ok()?).cloned()
             }
         }
     };
-    let Some((first, rest)) = path.split_first() else { return Value::Null };
+    let Some((first, rest)) = path.split_first() else {
+        return Value::Null;
+    };
     let begin = step(thread, first);
-    rest.iter().fold(begin, |at, segment| step(&at?, segment)).unwrap_or_default()
+    rest.iter()
+        .fold(begin, |at, segment| step(&at?, segment))
+        .unwrap_or_default()
 }
 
 /// All values of a thread that were asked for.
 pub(super) fn extracted(thread: &Value, extract: &[(String, Vec<Segment>)]) -> Map<String, Value> {
-    extract.iter().map(|(alias, path)| (alias.clone(), taken(thread, path))).collect()
+    extract
+        .iter()
+        .map(|(alias, path)| (alias.clone(), taken(thread, path)))
+        .collect()
 }
 
 #[cfg(test)]
@@ -127,7 +163,16 @@ mod tests {
         ] {
             assert_eq!(taken(&thread, &read_path(path).unwrap()), value, "{path}");
         }
-        for bad in ["", "metadata", "metadata.", ".a", "values.messages[x]", "values.messages[0", "secret.a", "values.a[0]b"] {
+        for bad in [
+            "",
+            "metadata",
+            "metadata.",
+            ".a",
+            "values.messages[x]",
+            "values.messages[0",
+            "secret.a",
+            "values.a[0]b",
+        ] {
             assert_eq!(read_path(bad), None, "{bad:?}");
         }
     }
@@ -137,10 +182,15 @@ mod tests {
         let read = |ttl: Value| {
             let mut body = Fields::new("body", Map::from_iter([("ttl".to_owned(), ttl)]));
             let ttl = read_ttl(&mut body);
-            body.finish().map(|()| ttl.map(|ttl| (ttl.after.num_milliseconds(), ttl.then.as_str()))).map_err(|_| ())
+            body.finish()
+                .map(|()| ttl.map(|ttl| (ttl.after.num_milliseconds(), ttl.then.as_str())))
+                .map_err(|_| ())
         };
         assert_eq!(read(json!({ "ttl": 5 })), Ok(Some((300_000, "delete"))));
-        assert_eq!(read(json!({ "ttl": 0.5, "strategy": "keep_latest" })), Ok(Some((30_000, "keep_latest"))));
+        assert_eq!(
+            read(json!({ "ttl": 0.5, "strategy": "keep_latest" })),
+            Ok(Some((30_000, "keep_latest")))
+        );
         assert_eq!(read(json!(2)), Ok(Some((120_000, "delete"))));
         assert_eq!(read(json!(null)), Ok(None));
         assert_eq!(read(json!({})), Ok(None));

@@ -16,19 +16,44 @@ use crate::reads::thread_facts;
 use crate::routes::{App, Reply};
 use crate::wire::{ThreadFacts, thread_json};
 
-pub(crate) async fn patch(State(state): App, dialect: Dialect, ids: Ids, headers: HeaderMap, Body(mut body): Body) -> Reply {
+pub(crate) async fn patch(
+    State(state): App,
+    dialect: Dialect,
+    ids: Ids,
+    headers: HeaderMap,
+    Body(mut body): Body,
+) -> Reply {
     let thread = ids.thread()?;
     let metadata = client_metadata(body.object("metadata").unwrap_or_default(), dialect);
-    let ttl = if dialect.is_platform() { read_ttl(&mut body) } else { None };
+    let ttl = if dialect.is_platform() {
+        read_ttl(&mut body)
+    } else {
+        None
+    };
     body.finish()?;
     // Pinning does not make a thread newer.
     let touch = ttl.is_some() || metadata.keys().any(|key| key != "deerflow_pinned");
-    let patch = ThreadPatch { metadata, ttl, touch, ..ThreadPatch::default() };
-    let patched = state.threads.patch(&thread, patch, &Owner::Auto, state.clock.now()).await?;
+    let patch = ThreadPatch {
+        metadata,
+        ttl,
+        touch,
+        ..ThreadPatch::default()
+    };
+    let patched = state
+        .threads
+        .patch(&thread, patch, &Owner::Auto, state.clock.now())
+        .await?;
     let record = patched.ok_or_else(|| ApiError::ThreadNotFound(thread.to_string()))?;
-    if headers.get("prefer").is_some_and(|prefer| prefer == "return=minimal") {
+    if headers
+        .get("prefer")
+        .is_some_and(|prefer| prefer == "return=minimal")
+    {
         return Ok(StatusCode::NO_CONTENT.into_response());
     }
-    let facts = if dialect.is_platform() { thread_facts(&state, &record, dialect).await? } else { ThreadFacts::default() };
+    let facts = if dialect.is_platform() {
+        thread_facts(&state, &record, dialect).await?
+    } else {
+        ThreadFacts::default()
+    };
     Ok(Json(thread_json(&record, facts, dialect)).into_response())
 }

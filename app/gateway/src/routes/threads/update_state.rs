@@ -7,7 +7,9 @@ use axum::extract::State;
 use deerflow_domain::threads::ThreadRecord;
 use harness::ids::{CheckpointId, RunId, ThreadId};
 use harness::messages::{Message, REMOVE_ALL};
-use harness::runtime::checkpoint::{CheckpointMeta, CheckpointSource, OutsideChange, PendingTask, PutError, Snapshot};
+use harness::runtime::checkpoint::{
+    CheckpointMeta, CheckpointSource, OutsideChange, PendingTask, PutError, Snapshot,
+};
 use harness::runtime::compute::{Size, heavy_poll};
 use harness::runtime::runs::store::{NewRunEvent, category};
 use harness::runtime::runs::{RunError, ThreadStatus, Visit};
@@ -28,14 +30,25 @@ use crate::wire::{StateView, checkpoint_json};
 /// How often a change is planned anew because others changed the thread meanwhile.
 const MOST_TRIES: u32 = 8;
 
-pub(crate) async fn update_state(State(state): App, dialect: Dialect, ids: Ids, Body(mut body): Body) -> Answer {
+pub(crate) async fn update_state(
+    State(state): App,
+    dialect: Dialect,
+    ids: Ids,
+    Body(mut body): Body,
+) -> Answer {
     let thread = ids.thread()?;
     let update = read_update(&mut body);
     let from = checkpoint_of(&mut body, Some(&thread), dialect)?;
-    let nested = if dialect.is_platform() { nested_of(&mut body, from.as_ref()) } else { None };
+    let nested = if dialect.is_platform() {
+        nested_of(&mut body, from.as_ref())
+    } else {
+        None
+    };
     body.finish()?;
     if nested.is_some() {
-        return Err(ApiError::BadRequest("The state of an agent inside of a call cannot be changed.".to_owned()));
+        return Err(ApiError::BadRequest(
+            "The state of an agent inside of a call cannot be changed.".to_owned(),
+        ));
     }
     let from = from.map(|reference| reference.checkpoint_id);
     let record = require_thread(&state, &thread).await?;
@@ -56,7 +69,11 @@ pub(super) struct Update {
 
 /// An update in a body.
 pub(super) fn read_update(body: &mut Fields) -> Update {
-    Update { values: body.object("values").unwrap_or_default(), as_node: body.text("as_node"), goto: Vec::new() }
+    Update {
+        values: body.object("values").unwrap_or_default(),
+        as_node: body.text("as_node"),
+        goto: Vec::new(),
+    }
 }
 
 /// Writes updates that belong together as one checkpoint on top of the newest, or of `from`.
@@ -68,16 +85,29 @@ pub(super) async fn change_state(
     dialect: Dialect,
 ) -> Result<CheckpointMeta, ApiError> {
     for _ in 0..MOST_TRIES {
-        match (Change { record, updates, from }).write(state, dialect).await? {
+        match (Change {
+            record,
+            updates,
+            from,
+        })
+        .write(state, dialect)
+        .await?
+        {
             Written::Done(meta) => return Ok(*meta),
-            Written::Moved => tracing::debug!(thread_id = %record.thread_id, "the thread was changed meanwhile, planning the change again"),
+            Written::Moved => {
+                tracing::debug!(thread_id = %record.thread_id, "the thread was changed meanwhile, planning the change again")
+            }
         }
     }
-    Err(ApiError::Conflict("Thread is being changed by other requests. Update state again later.".to_owned()))
+    Err(ApiError::Conflict(
+        "Thread is being changed by other requests. Update state again later.".to_owned(),
+    ))
 }
 
 fn busy() -> ApiError {
-    ApiError::Conflict("Thread has a run in flight. Update state after the run finishes.".to_owned())
+    ApiError::Conflict(
+        "Thread has a run in flight. Update state after the run finishes.".to_owned(),
+    )
 }
 
 /// What is asked of a thread.
@@ -98,12 +128,20 @@ enum Written {
 impl Change<'_> {
     /// Reads the thread as it is now, plans the change on it and writes it, if the thread is still that.
     async fn write(self, state: &GatewayState, dialect: Dialect) -> Result<Written, ApiError> {
-        let Self { record, updates, from } = self;
+        let Self {
+            record,
+            updates,
+            from,
+        } = self;
         let thread = &record.thread_id;
         let base = state.checkpoints.get(thread, from).await?;
         match (&base, from) {
             (None, Some(id)) => return Err(ApiError::CheckpointNotFound(id.to_string())),
-            (None, None) if dialect.is_platform() && record.assistant.is_none() && !record.metadata.contains_key("graph_id") => {
+            (None, None)
+                if dialect.is_platform()
+                    && record.assistant.is_none()
+                    && !record.metadata.contains_key("graph_id") =>
+            {
                 return Err(ApiError::BadRequest(format!(
                     "Thread '{thread}' has no assigned graph ID: make a run on it first, or set metadata.graph_id"
                 )));
@@ -111,12 +149,22 @@ impl Change<'_> {
             _ => {}
         }
         // What the newest state held decides which messages were taken away, wherever the change forks from.
-        let newest = if from.is_some() { state.checkpoints.get(thread, None).await? } else { base.clone() };
+        let newest = if from.is_some() {
+            state.checkpoints.get(thread, None).await?
+        } else {
+            base.clone()
+        };
         let (mut names_channels, mut replaces) = (false, false);
-        let mut after = base.as_ref().map(|base| base.state.clone()).unwrap_or_default();
+        let mut after = base
+            .as_ref()
+            .map(|base| base.state.clone())
+            .unwrap_or_default();
         for update in updates {
             let values = read_values(update.values.clone(), "values", dialect)?;
-            heavy_poll(Size::messages(values.messages.as_deref().unwrap_or_default())).await;
+            heavy_poll(Size::messages(
+                values.messages.as_deref().unwrap_or_default(),
+            ))
+            .await;
             names_channels |= values != StateValues::default();
             replaces |= replaces_messages(&values, dialect);
             after = changed(after, values, state, dialect)?;
@@ -133,7 +181,11 @@ impl Change<'_> {
             newest: newest.as_ref(),
             log_tail: planned_on,
             after: after.clone(),
-            source: if names_channels { CheckpointSource::Update } else { CheckpointSource::Fork },
+            source: if names_channels {
+                CheckpointSource::Update
+            } else {
+                CheckpointSource::Fork
+            },
             next,
             machine,
         };
@@ -162,27 +214,49 @@ pub(super) fn refused(error: PutError) -> ApiError {
     }
 }
 
-async fn answer(state: &GatewayState, thread: &ThreadId, meta: &CheckpointMeta, dialect: Dialect) -> Answer {
+async fn answer(
+    state: &GatewayState,
+    thread: &ThreadId,
+    meta: &CheckpointMeta,
+    dialect: Dialect,
+) -> Answer {
     if dialect == Dialect::DeerFlow {
-        return Ok(Json(state_of(state, thread, None, &StateView::of(dialect)).await?));
+        return Ok(Json(
+            state_of(state, thread, None, &StateView::of(dialect)).await?,
+        ));
     }
     let checkpoint = checkpoint_json(thread, &meta.checkpoint_id);
-    Ok(Json(json!({ "checkpoint": checkpoint, "configurable": checkpoint, "checkpoint_id": meta.checkpoint_id })))
+    Ok(Json(
+        json!({ "checkpoint": checkpoint, "configurable": checkpoint, "checkpoint_id": meta.checkpoint_id }),
+    ))
 }
 
 /// The state after the change: DeerFlow replaces whole channels, the platform reduces.
-fn changed(mut before: ThreadState, values: StateValues, state: &GatewayState, dialect: Dialect) -> Result<ThreadState, ApiError> {
+fn changed(
+    mut before: ThreadState,
+    values: StateValues,
+    state: &GatewayState,
+    dialect: Dialect,
+) -> Result<ThreadState, ApiError> {
     let limits = state.runs.limits();
     let count = values.messages.as_ref().map_or(0, Vec::len);
     if count > limits.max_input_messages {
         let limit = limits.max_input_messages;
-        return Err(ApiError::Unprocessable(format!("values.messages: {}", RunError::TooManyMessages { count, limit })));
+        return Err(ApiError::Unprocessable(format!(
+            "values.messages: {}",
+            RunError::TooManyMessages { count, limit }
+        )));
     }
     let most = limits.max_thread_messages;
     let refused = |error: StateError| ApiError::Unprocessable(error.to_string());
     if dialect.is_platform() {
-        let update = StateUpdate { messages: values.messages.unwrap_or_default(), channels: values.channels };
-        before.apply_within(update, most, state.ids.as_ref()).map_err(refused)?;
+        let update = StateUpdate {
+            messages: values.messages.unwrap_or_default(),
+            channels: values.channels,
+        };
+        before
+            .apply_within(update, most, state.ids.as_ref())
+            .map_err(refused)?;
         return Ok(before);
     }
     let mut channels = before.channels().clone();
@@ -193,12 +267,21 @@ fn changed(mut before: ThreadState, values: StateValues, state: &GatewayState, d
             channels.insert(name, value);
         }
     }
-    let stored = before.messages().iter().cloned().zip(before.log_places().iter().copied());
-    let mut after = ThreadState::restored(stored.filter_map(|(message, place)| Some((place?, message))), channels);
+    let stored = before
+        .messages()
+        .iter()
+        .cloned()
+        .zip(before.log_places().iter().copied());
+    let mut after = ThreadState::restored(
+        stored.filter_map(|(message, place)| Some((place?, message))),
+        channels,
+    );
     if let Some(messages) = values.messages {
         let clear = Message::remove(REMOVE_ALL);
         let update = StateUpdate::messages(std::iter::once(clear).chain(messages));
-        after.apply_within(update, most, state.ids.as_ref()).map_err(refused)?;
+        after
+            .apply_within(update, most, state.ids.as_ref())
+            .map_err(refused)?;
     }
     Ok(after)
 }
@@ -218,69 +301,145 @@ async fn due(
     base: Option<&Snapshot>,
     after: &ThreadState,
 ) -> Result<Due, ApiError> {
-    let speak_for: Vec<&str> = updates.iter().filter_map(|update| update.as_node.as_deref()).collect();
+    let speak_for: Vec<&str> = updates
+        .iter()
+        .filter_map(|update| update.as_node.as_deref())
+        .collect();
     if speak_for.is_empty() {
-        return Ok(base.map(|base| Due { next: base.meta.next.clone(), machine: base.meta.machine.clone() }).unwrap_or_default());
+        return Ok(base
+            .map(|base| Due {
+                next: base.meta.next.clone(),
+                machine: base.meta.machine.clone(),
+            })
+            .unwrap_or_default());
     }
     let assistant = match &record.assistant {
         Some(assistant) => assistant.clone(),
-        None => state.assistants.list().await.into_iter().next().map(|info| info.name).unwrap_or_default(),
+        None => state
+            .assistants
+            .list()
+            .await
+            .into_iter()
+            .next()
+            .map(|info| info.name)
+            .unwrap_or_default(),
     };
     let agent = state.assistants.resolve(&assistant, &Map::new()).await?;
     let nodes = agent.nodes();
     let known = |name: &str| nodes.iter().any(|known| known == name);
-    let goes_to = || updates.iter().flat_map(|update| &update.goto).filter(|visit| visit.node != "__end__");
-    let mut named =
-        speak_for.iter().filter(|node| !matches!(**node, "__start__" | "__end__")).copied().chain(goes_to().map(|to| &*to.node));
+    let goes_to = || {
+        updates
+            .iter()
+            .flat_map(|update| &update.goto)
+            .filter(|visit| visit.node != "__end__")
+    };
+    let mut named = speak_for
+        .iter()
+        .filter(|node| !matches!(**node, "__start__" | "__end__"))
+        .copied()
+        .chain(goes_to().map(|to| &*to.node));
     if let Some(unknown) = named.find(|node| !known(node)) {
         let unknown: String = unknown.chars().take(80).collect();
-        return Err(ApiError::BadRequest(format!("Node {unknown} does not exist")));
+        return Err(ApiError::BadRequest(format!(
+            "Node {unknown} does not exist"
+        )));
     }
-    let open_calls = after.messages().last().map_or(0, |message| message.tool_calls().len());
+    let open_calls = after
+        .messages()
+        .last()
+        .map_or(0, |message| message.tool_calls().len());
     let follower = |node: &str| match node {
         "__start__" if !known("model") => nodes.first().map(String::as_str),
         "__start__" | "tools" if known("model") => Some("model"),
         "model" if open_calls > 0 && known("tools") => Some("tools"),
         _ => None,
     };
-    let followers = speak_for.iter().filter_map(|node| follower(node)).map(|node| Visit { node: node.to_owned(), input: None });
+    let followers = speak_for
+        .iter()
+        .filter_map(|node| follower(node))
+        .map(|node| Visit {
+            node: node.to_owned(),
+            input: None,
+        });
     let mut seen = HashSet::new();
     // A node that is due is due once, but for what is sent to it.
     let is_new = |visit: &Visit| visit.input.is_some() || seen.insert(visit.node.clone());
     let visits: Vec<Visit> = followers.chain(goes_to().cloned()).filter(is_new).collect();
     let task = |visit: &Visit| PendingTask::new(state.ids.random().to_string(), &visit.node);
     // Each call of an answer is a task of its own.
-    let tasks = |visit: &Visit| if visit.node == "tools" && visit.input.is_none() { open_calls.max(1) } else { 1 };
-    let next = visits.iter().flat_map(|visit| (0..tasks(visit)).map(move |_| task(visit))).collect();
+    let tasks = |visit: &Visit| {
+        if visit.node == "tools" && visit.input.is_none() {
+            open_calls.max(1)
+        } else {
+            1
+        }
+    };
+    let next = visits
+        .iter()
+        .flat_map(|visit| (0..tasks(visit)).map(move |_| task(visit)))
+        .collect();
     // Where nobody is sent anywhere, the state tells.
-    let machine = if goes_to().next().is_some() { agent.parked(visits, state.ids.random()) } else { None };
+    let machine = if goes_to().next().is_some() {
+        agent.parked(visits, state.ids.random())
+    } else {
+        None
+    };
     Ok(Due { next, machine })
 }
 
 /// Whether the change stands for the whole list of messages, not for some of them.
 fn replaces_messages(values: &StateValues, dialect: Dialect) -> bool {
     let clears = |message: &Message| message.id.as_deref() == Some(REMOVE_ALL);
-    values.messages.as_ref().is_some_and(|messages| !dialect.is_platform() || messages.iter().any(clears))
+    values
+        .messages
+        .as_ref()
+        .is_some_and(|messages| !dialect.is_platform() || messages.iter().any(clears))
 }
 
 /// The messages that a reader saw before the change. A replacement also replaces those that compaction took out.
-async fn held_ids(state: &GatewayState, newest: &Snapshot, replaces: bool) -> Result<Vec<String>, ApiError> {
+async fn held_ids(
+    state: &GatewayState,
+    newest: &Snapshot,
+    replaces: bool,
+) -> Result<Vec<String>, ApiError> {
     if !replaces {
-        return Ok(newest.state.messages().iter().filter_map(|message| message.id.clone()).collect());
+        return Ok(newest
+            .state
+            .messages()
+            .iter()
+            .filter_map(|message| message.id.clone())
+            .collect());
     }
     let runs = all_runs(state, &newest.meta.thread_id).await?;
     let seen = transcript(state, newest, Moment::Newest, &runs).await?;
-    Ok(seen.iter().filter_map(|message| message.get("id")?.as_str()).map(str::to_owned).collect())
+    Ok(seen
+        .iter()
+        .filter_map(|message| message.get("id")?.as_str())
+        .map(str::to_owned)
+        .collect())
 }
 
 /// Names the messages that the change took away, so that the transcript does not bring them back.
-async fn journal_removals(state: &GatewayState, record: &ThreadRecord, held: Vec<String>, after: &ThreadState) -> Result<(), ApiError> {
-    let kept: HashSet<&str> = after.messages().iter().filter_map(|message| message.id.as_deref()).collect();
-    let gone: Vec<String> = held.into_iter().filter(|id| !kept.contains(id.as_str())).collect();
+async fn journal_removals(
+    state: &GatewayState,
+    record: &ThreadRecord,
+    held: Vec<String>,
+    after: &ThreadState,
+) -> Result<(), ApiError> {
+    let kept: HashSet<&str> = after
+        .messages()
+        .iter()
+        .filter_map(|message| message.id.as_deref())
+        .collect();
+    let gone: Vec<String> = held
+        .into_iter()
+        .filter(|id| !kept.contains(id.as_str()))
+        .collect();
     if gone.is_empty() {
         return Ok(());
     }
-    let run_id = RunId::parse(format!("state-update-{}", state.ids.random())).map_err(|error| ApiError::Internal(error.to_string()))?;
+    let run_id = RunId::parse(format!("state-update-{}", state.ids.random()))
+        .map_err(|error| ApiError::Internal(error.to_string()))?;
     let event = NewRunEvent {
         thread_id: record.thread_id.clone(),
         run_id,

@@ -14,5 +14,7 @@ pub(crate) async fn delete(State(state): App, ids: Ids) -> Answer {
     let thread = ids.thread()?;
     let place = place_named(ids.text("filename"))?;
     require_thread(&state, &thread).await?;
-    Ok(Json(json!(remove(&state.files.thread(&effective_user_id(), &thread), &place).await?)))
+    Ok(Json(json!(
+        remove(&state.files.thread(&effective_user_id(), &thread), &place).await?
+    )))
 }

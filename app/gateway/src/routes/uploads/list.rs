@@ -11,5 +11,7 @@ use crate::routes::{Answer, App};
 
 pub(crate) async fn list(State(state): App, ids: Ids) -> Answer {
     let thread = ids.thread()?;
-    Ok(Json(json!(uploads::list(&state.files.thread(&effective_user_id(), &thread), &thread).await?)))
+    Ok(Json(json!(
+        uploads::list(&state.files.thread(&effective_user_id(), &thread), &thread).await?
+    )))
 }

@@ -17,8 +17,12 @@ impl From<UploadError> for ApiError {
     fn from(error: UploadError) -> Self {
         let text = sentence(&error.to_string());
         match error {
-            UploadError::Nothing | UploadError::InvalidName | UploadError::NotAFile(_) => Self::BadRequest(text),
-            UploadError::TooMany(_) | UploadError::FileTooLarge(_) | UploadError::TooMuch => Self::FileTooLarge(text),
+            UploadError::Nothing | UploadError::InvalidName | UploadError::NotAFile(_) => {
+                Self::BadRequest(text)
+            }
+            UploadError::TooMany(_) | UploadError::FileTooLarge(_) | UploadError::TooMuch => {
+                Self::FileTooLarge(text)
+            }
             UploadError::NotFound(_) => Self::NotFound(text),
             UploadError::File(error) => error.into(),
             _ => Self::Internal(text),

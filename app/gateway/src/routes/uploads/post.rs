@@ -30,7 +30,12 @@ const FORM_OVERHEAD: u64 = 1024 * 1024;
 /// How much may come of a form, in bytes, before what came is a part's: its reader looks all of that through again with each piece.
 const MOST_UNREAD: u64 = 4 * FORM_OVERHEAD;
 
-pub(crate) async fn post(State(state): App, ids: Ids, asked: Repeatable, mut request: Request) -> Reply {
+pub(crate) async fn post(
+    State(state): App,
+    ids: Ids,
+    asked: Repeatable,
+    mut request: Request,
+) -> Reply {
     let thread = ids.thread()?;
     state.health.require_space()?;
     let limits = state.info.uploads();
@@ -39,7 +44,9 @@ pub(crate) async fn post(State(state): App, ids: Ids, asked: Repeatable, mut req
     let most = usize::try_from(most).unwrap_or(usize::MAX);
     DefaultBodyLimit::max(most).apply(&mut request);
     let meter = Arc::<Meter>::default();
-    let form = Multipart::from_request(meter.watch(request), &()).await.map_err(|_| no_files_field())?;
+    let form = Multipart::from_request(meter.watch(request), &())
+        .await
+        .map_err(|_| no_files_field())?;
     let user = effective_user_id();
     let mut batch = UploadBatch::new(state.files.thread(&user, &thread), limits);
     let digest = receive(form, &meter, &mut batch, asked.is_named()).await?;
@@ -47,10 +54,17 @@ pub(crate) async fn post(State(state): App, ids: Ids, asked: Repeatable, mut req
     if let Some(before) = made_before(&state, key.as_ref()).await? {
         return again(before);
     }
-    let answer = json!(batch.appear(&user, &thread, state.info.documents().as_deref()).await?);
+    let answer = json!(
+        batch
+            .appear(&user, &thread, state.info.documents().as_deref())
+            .await?
+    );
     // Files are no rows: should this be lost, the same files are written once more in their places.
     if let Some(key) = &key
-        && let Some(known) = state.requests.keep(key, Made::Answer(answer.clone()), state.clock.now()).await?
+        && let Some(known) = state
+            .requests
+            .keep(key, Made::Answer(answer.clone()), state.clock.now())
+            .await?
     {
         return again(made_of(known)?);
     }
@@ -61,7 +75,9 @@ pub(crate) async fn post(State(state): App, ids: Ids, asked: Repeatable, mut req
 fn again(made: Made) -> Reply {
     match made {
         Made::Answer(answer) => Ok(replayed(Json(answer).into_response())),
-        other => Err(ApiError::Internal(format!("an upload is known to have made {other:?}"))),
+        other => Err(ApiError::Internal(format!(
+            "an upload is known to have made {other:?}"
+        ))),
     }
 }
 
@@ -96,26 +112,42 @@ impl Meter {
     /// A piece of a part.
     async fn piece(&self, part: &mut Field<'_>) -> Result<Option<Bytes>, ApiError> {
         let piece = in_time(part.chunk()).await?;
-        self.read.fetch_add(piece.as_ref().map_or(0, |piece| piece.len() as u64), Ordering::Relaxed);
+        self.read.fetch_add(
+            piece.as_ref().map_or(0, |piece| piece.len() as u64),
+            Ordering::Relaxed,
+        );
         Ok(piece)
     }
 
     fn unread(&self) -> u64 {
-        self.came.load(Ordering::Relaxed).saturating_sub(self.read.load(Ordering::Relaxed))
+        self.came
+            .load(Ordering::Relaxed)
+            .saturating_sub(self.read.load(Ordering::Relaxed))
     }
 }
 
 fn wordy() -> ApiError {
-    ApiError::BadRequest(format!("the form cannot be read: more than {MOST_UNREAD} bytes of it belong to no part"))
+    ApiError::BadRequest(format!(
+        "the form cannot be read: more than {MOST_UNREAD} bytes of it belong to no part"
+    ))
 }
 
 /// Writes the files of a form, and gives a digest of the names as they came, and of the contents if the request has a name.
-async fn receive(mut form: Multipart, meter: &Meter, batch: &mut UploadBatch, named: bool) -> Result<Sha256, ApiError> {
+async fn receive(
+    mut form: Multipart,
+    meter: &Meter,
+    batch: &mut UploadBatch,
+    named: bool,
+) -> Result<Sha256, ApiError> {
     let (mut field_seen, mut digest) = (false, Sha256::new());
     while let Some(mut field) = meter.next_part(&mut form).await? {
         let is_file = field.name() == Some("files");
         field_seen |= is_file;
-        let raw = field.file_name().filter(|_| is_file).unwrap_or_default().to_owned();
+        let raw = field
+            .file_name()
+            .filter(|_| is_file)
+            .unwrap_or_default()
+            .to_owned();
         let mut file = None;
         if !raw.is_empty() {
             digest.update(Sha256::digest(&raw));
@@ -143,7 +175,9 @@ async fn receive(mut form: Multipart, meter: &Meter, batch: &mut UploadBatch, na
 
 /// A client that stalls does not hold its request for ever.
 async fn in_time<T>(part: impl Future<Output = Result<T, MultipartError>>) -> Result<T, ApiError> {
-    let part = tokio::time::timeout(BODY_TIMEOUT, part).await.map_err(|_| ApiError::TooSlow)?;
+    let part = tokio::time::timeout(BODY_TIMEOUT, part)
+        .await
+        .map_err(|_| ApiError::TooSlow)?;
     part.map_err(|error| match error.status() {
         StatusCode::PAYLOAD_TOO_LARGE => UploadError::TooMuch.into(),
         _ => ApiError::BadRequest(format!("the form cannot be read: {}", error.body_text())),
@@ -151,5 +185,10 @@ async fn in_time<T>(part: impl Future<Output = Result<T, MultipartError>>) -> Re
 }
 
 fn no_files_field() -> ApiError {
-    ApiError::issue(Issue::new("missing", vec!["body".into(), "files".into()], "Field required", &Value::Null))
+    ApiError::issue(Issue::new(
+        "missing",
+        vec!["body".into(), "files".into()],
+        "Field required",
+        &Value::Null,
+    ))
 }

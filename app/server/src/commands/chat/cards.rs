@@ -24,7 +24,11 @@ pub(super) struct Cards {
 
 impl Cards {
     pub(super) fn new(watched: bool) -> Self {
-        Self { watched, message: None, open: false }
+        Self {
+            watched,
+            message: None,
+            open: false,
+        }
     }
 
     pub(super) fn show(&mut self, event: &StreamEvent, out: &mut dyn Write) -> io::Result<()> {
@@ -41,7 +45,12 @@ impl Cards {
         } else if event.kind == EventKind::MessagesTuple && self.watched {
             for call in event.data["tool_calls"].as_array().into_iter().flatten() {
                 self.close(out)?;
-                writeln!(out, "● {} {}", plain(call["name"].as_str().unwrap_or_default()), first_line(&call["args"].to_string()))?;
+                writeln!(
+                    out,
+                    "● {} {}",
+                    plain(call["name"].as_str().unwrap_or_default()),
+                    first_line(&call["args"].to_string())
+                )?;
             }
         } else if event.kind == EventKind::End && self.watched {
             self.close(out)?;
@@ -66,14 +75,26 @@ impl Cards {
             return Ok(());
         }
         self.close(out)?;
-        let mark = if result["status"] == "error" { "✗" } else { "⎿" };
+        let mark = if result["status"] == "error" {
+            "✗"
+        } else {
+            "⎿"
+        };
         let more = content.lines().count().saturating_sub(1);
-        let more = if more > 0 { format!(" (and {more} more lines)") } else { String::new() };
+        let more = if more > 0 {
+            format!(" (and {more} more lines)")
+        } else {
+            String::new()
+        };
         writeln!(out, "  {mark} {}{more}", first_line(content))
     }
 
     fn close(&mut self, out: &mut dyn Write) -> io::Result<()> {
-        if std::mem::take(&mut self.open) { writeln!(out) } else { Ok(()) }
+        if std::mem::take(&mut self.open) {
+            writeln!(out)
+        } else {
+            Ok(())
+        }
     }
 }
 
@@ -105,7 +126,12 @@ mod tests {
         let mut out = Vec::new();
         let mut cards = Cards::new(watched);
         for (kind, data) in events {
-            cards.show(&serde_json::from_value(json!({ "type": kind, "data": data })).unwrap(), &mut out).unwrap();
+            cards
+                .show(
+                    &serde_json::from_value(json!({ "type": kind, "data": data })).unwrap(),
+                    &mut out,
+                )
+                .unwrap();
         }
         cards.end(&mut out).unwrap();
         String::from_utf8(out).unwrap()
@@ -113,7 +139,10 @@ mod tests {
 
     fn turn() -> Vec<(EventKind, Value)> {
         vec![
-            (EventKind::MessagesTuple, json!({ "type": "ai", "id": "a", "content": "I look." })),
+            (
+                EventKind::MessagesTuple,
+                json!({ "type": "ai", "id": "a", "content": "I look." }),
+            ),
             (
                 EventKind::MessagesTuple,
                 json!({ "type": "ai", "id": "a", "content": "", "tool_calls": [{ "name": "ls", "args": { "path": "/" }, "id": "c" }] }),
@@ -122,15 +151,24 @@ mod tests {
                 EventKind::MessagesTuple,
                 json!({ "type": "tool", "id": "t", "name": "ls", "content": "one\ntwo\nthree", "status": "success" }),
             ),
-            (EventKind::MessagesTuple, json!({ "type": "ai", "id": "b", "content": "Three " })),
-            (EventKind::MessagesTuple, json!({ "type": "ai", "id": "b", "content": "files." })),
+            (
+                EventKind::MessagesTuple,
+                json!({ "type": "ai", "id": "b", "content": "Three " }),
+            ),
+            (
+                EventKind::MessagesTuple,
+                json!({ "type": "ai", "id": "b", "content": "files." }),
+            ),
             (EventKind::End, json!({ "usage": { "total_tokens": 12 } })),
         ]
     }
 
     #[test]
     fn a_person_sees_text_cards_and_what_it_cost() {
-        assert_eq!(shown(true, &turn()), "I look.\n● ls {\"path\":\"/\"}\n  ⎿ one (and 2 more lines)\nThree files.\n(12 tokens)\n");
+        assert_eq!(
+            shown(true, &turn()),
+            "I look.\n● ls {\"path\":\"/\"}\n  ⎿ one (and 2 more lines)\nThree files.\n(12 tokens)\n"
+        );
     }
 
     #[test]
@@ -141,7 +179,10 @@ mod tests {
     #[test]
     fn a_question_is_shown_whole() {
         let asked = json!({ "type": "tool", "id": "t", "name": ASKING, "content": "Which?\n1. red\n2. blue", "status": "success" });
-        assert_eq!(shown(false, &[(EventKind::MessagesTuple, asked)]), "Which?\n1. red\n2. blue\n");
+        assert_eq!(
+            shown(false, &[(EventKind::MessagesTuple, asked)]),
+            "Which?\n1. red\n2. blue\n"
+        );
     }
 
     #[test]

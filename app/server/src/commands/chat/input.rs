@@ -30,7 +30,11 @@ impl<'a> Said<'a> {
     pub(super) fn read(line: &'a str) -> Self {
         let line = line.trim();
         let Some(rest) = line.strip_prefix('/') else {
-            return if line.is_empty() { Self::Nothing } else { Self::Words(line) };
+            return if line.is_empty() {
+                Self::Nothing
+            } else {
+                Self::Words(line)
+            };
         };
         let (command, argument) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
         let argument = argument.trim();
@@ -60,9 +64,18 @@ mod tests {
             ("/model", Said::Model("")),
             ("/exit", Said::Quit),
             ("/bootstrap", Said::Words("/bootstrap")),
-            ("/new plans for the house", Said::Words("/new plans for the house")),
-            ("/deep-research wolves", Said::Words("/deep-research wolves")),
-            ("/mnt/user-data/x.txt is what?", Said::Words("/mnt/user-data/x.txt is what?")),
+            (
+                "/new plans for the house",
+                Said::Words("/new plans for the house"),
+            ),
+            (
+                "/deep-research wolves",
+                Said::Words("/deep-research wolves"),
+            ),
+            (
+                "/mnt/user-data/x.txt is what?",
+                Said::Words("/mnt/user-data/x.txt is what?"),
+            ),
         ];
         for (line, said) in cases {
             assert_eq!(Said::read(line), said, "{line:?}");

@@ -78,7 +78,11 @@ impl Chat<'_> {
             };
         }
         if self.watched && !args.json {
-            writeln!(out, "thread {}; /help says what can be done, Ctrl-C stops an answer, Ctrl-D ends", self.thread)?;
+            writeln!(
+                out,
+                "thread {}; /help says what can be done, Ctrl-C stops an answer, Ctrl-D ends",
+                self.thread
+            )?;
         }
         let mut last = self.take_up(None, &options, args.json, out).await?;
         loop {
@@ -112,22 +116,40 @@ impl Chat<'_> {
                     }
                     Err(error) => writeln!(out, "{error}")?,
                 },
-                Said::Model(name) => options.model_name = (!name.is_empty()).then(|| name.to_owned()),
+                Said::Model(name) => {
+                    options.model_name = (!name.is_empty()).then(|| name.to_owned())
+                }
                 Said::Plan => {
                     options.plan_mode = !options.plan_mode;
-                    writeln!(out, "planning is {}", if options.plan_mode { "on" } else { "off" })?;
+                    writeln!(
+                        out,
+                        "planning is {}",
+                        if options.plan_mode { "on" } else { "off" }
+                    )?;
                 }
             }
         }
     }
 
-    async fn answer(&mut self, words: &str, options: &ChatOptions, json: bool, out: &mut dyn Write) -> anyhow::Result<Ended> {
+    async fn answer(
+        &mut self,
+        words: &str,
+        options: &ChatOptions,
+        json: bool,
+        out: &mut dyn Write,
+    ) -> anyhow::Result<Ended> {
         let conversation = self.client.stream_with(words, &self.thread, options).await;
         self.converse(conversation, options, json, out).await
     }
 
     /// Goes on with what the thread waits for since before: the person is asked, unless they said it already.
-    async fn take_up(&mut self, said: Option<&str>, options: &ChatOptions, json: bool, out: &mut dyn Write) -> anyhow::Result<Ended> {
+    async fn take_up(
+        &mut self,
+        said: Option<&str>,
+        options: &ChatOptions,
+        json: bool,
+        out: &mut dyn Write,
+    ) -> anyhow::Result<Ended> {
         let open = match self.client.open_questions(&self.thread).await {
             Ok(open) => open,
             Err(error) => return told_of(&error, json, out),
@@ -145,7 +167,10 @@ impl Chat<'_> {
                 None => return Ok(Ended::Asked),
             },
         };
-        let conversation = self.client.resume_with(answers, &self.thread, options).await;
+        let conversation = self
+            .client
+            .resume_with(answers, &self.thread, options)
+            .await;
         self.converse(conversation, options, json, out).await
     }
 
@@ -166,14 +191,28 @@ impl Chat<'_> {
                 return Ok(ended);
             }
             // A program has read the questions in the last event.
-            let answers = if json { None } else { self.ask(&open, options, out).await? };
-            let Some(answers) = answers else { return Ok(Ended::Asked) };
-            conversation = self.client.resume_with(answers, &self.thread, options).await;
+            let answers = if json {
+                None
+            } else {
+                self.ask(&open, options, out).await?
+            };
+            let Some(answers) = answers else {
+                return Ok(Ended::Asked);
+            };
+            conversation = self
+                .client
+                .resume_with(answers, &self.thread, options)
+                .await;
         }
     }
 
     /// Asks the person what the run asks; nothing when nobody answers.
-    async fn ask(&mut self, open: &[Question], options: &ChatOptions, out: &mut dyn Write) -> anyhow::Result<Option<Value>> {
+    async fn ask(
+        &mut self,
+        open: &[Question],
+        options: &ChatOptions,
+        out: &mut dyn Write,
+    ) -> anyhow::Result<Option<Value>> {
         let mut answers = Map::new();
         for question in open {
             questions::show(question, out)?;
@@ -182,7 +221,11 @@ impl Chat<'_> {
                 Some(()) = self.stops.recv() => None,
             };
             let Some(line) = line else {
-                writeln!(out, "\nnobody answered, so nothing was done; `{}` says yes", command_to_allow(&self.thread, options))?;
+                writeln!(
+                    out,
+                    "\nnobody answered, so nothing was done; `{}` says yes",
+                    command_to_allow(&self.thread, options)
+                )?;
                 return Ok(None);
             };
             answers.insert(question.id.clone(), questions::read(&line, question));
@@ -192,7 +235,12 @@ impl Chat<'_> {
 
     /// Shows a conversation to its end, and stops it when the person wants that. Who wants it twice is not kept waiting. What it asks
     /// at its end is left to be answered.
-    async fn follow(&mut self, mut conversation: Conversation, json: bool, out: &mut dyn Write) -> anyhow::Result<(Ended, Vec<Question>)> {
+    async fn follow(
+        &mut self,
+        mut conversation: Conversation,
+        json: bool,
+        out: &mut dyn Write,
+    ) -> anyhow::Result<(Ended, Vec<Question>)> {
         let mut open = Vec::new();
         let (thread, run) = (conversation.thread_id.clone(), conversation.run_id.clone());
         let mut cards = Cards::new(self.watched);
@@ -222,7 +270,11 @@ impl Chat<'_> {
             match event {
                 Some(Ok(event)) => {
                     open.extend(event.questions());
-                    let shown = if json { line_of(&event, out) } else { cards.show(&event, out) };
+                    let shown = if json {
+                        line_of(&event, out)
+                    } else {
+                        cards.show(&event, out)
+                    };
                     if let Err(error) = shown {
                         // Nobody reads any more: the run is for nobody.
                         _ = self.client.cancel(&thread, &run).await;
@@ -252,7 +304,10 @@ fn line_of(event: &impl Serialize, out: &mut dyn Write) -> io::Result<()> {
 /// Says why there is no answer, or no more of it.
 fn told_of(error: &ClientError, json: bool, out: &mut dyn Write) -> anyhow::Result<Ended> {
     if json {
-        line_of(&json!({ "type": "error", "data": { "message": error.to_string() } }), out)?;
+        line_of(
+            &json!({ "type": "error", "data": { "message": error.to_string() } }),
+            out,
+        )?;
     } else {
         writeln!(out, "error: {}", cards::plain(&error.to_string()))?;
         out.flush()?;

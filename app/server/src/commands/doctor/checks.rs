@@ -36,9 +36,15 @@ pub(super) fn configuration(loaded: &Result<Loaded, ConfigError>) -> Vec<Finding
             "no config.yaml found, the built-in defaults with a scripted model are used",
             "`deerflow config example > config.yaml`, then name your models in it",
         )],
-        Ok(Loaded { path: Some(path), warnings, .. }) => {
+        Ok(Loaded {
+            path: Some(path),
+            warnings,
+            ..
+        }) => {
             let mut findings = vec![Finding::ok(subject, format!("{} is valid", path.display()))];
-            findings.extend(warnings.iter().map(|warning| Finding::warn(subject, warning.to_string(), "mend the named place")));
+            findings.extend(warnings.iter().map(|warning| {
+                Finding::warn(subject, warning.to_string(), "mend the named place")
+            }));
             findings
         }
     }
@@ -65,13 +71,20 @@ pub(super) fn models(config: &AppConfig, probe: Option<&dyn ProviderProbe>) -> V
                 }
                 (_, Err(cause)) => {
                     let mend = "mend this entry of `models`, or what it names";
-                    Finding::warn(subject, format!("`{}` cannot be used: {cause}", model.name), mend)
+                    Finding::warn(
+                        subject,
+                        format!("`{}` cannot be used: {cause}", model.name),
+                        mend,
+                    )
                 }
                 (_, Ok(kind)) => Finding::ok(subject, format!("`{}` through {kind}", model.name)),
             }
         })
         .collect();
-    if findings.iter().all(|finding| finding.verdict != Verdict::Ok) {
+    if findings
+        .iter()
+        .all(|finding| finding.verdict != Verdict::Ok)
+    {
         let mend = "mend at least one of the entries above";
         findings.push(Finding::fail(subject, "not one can be used", mend));
     }
@@ -80,18 +93,33 @@ pub(super) fn models(config: &AppConfig, probe: Option<&dyn ProviderProbe>) -> V
 
 /// What is named under `use` and not there; models have findings of their own.
 pub(super) fn classes(config: &AppConfig) -> Vec<Finding> {
-    let missing = missing_classes(config).into_iter().filter(|missing| missing.section != "models");
-    missing.map(|missing| Finding::warn(missing.section, missing.found, "name one that docs/ and `deerflow config example` show")).collect()
+    let missing = missing_classes(config)
+        .into_iter()
+        .filter(|missing| missing.section != "models");
+    missing
+        .map(|missing| {
+            Finding::warn(
+                missing.section,
+                missing.found,
+                "name one that docs/ and `deerflow config example` show",
+            )
+        })
+        .collect()
 }
 
 pub(super) fn acp_agents(config: &AppConfig, environment: &Environment) -> Vec<Finding> {
     let subject = "acp agents";
-    let found = |(name, agent): (&String, &AcpAgentConfig)| match missing_program(name, agent, environment.get("PATH").unwrap_or_default())
-    {
+    let found = |(name, agent): (&String, &AcpAgentConfig)| match missing_program(
+        name,
+        agent,
+        environment.get("PATH").unwrap_or_default(),
+    ) {
         None => Finding::ok(subject, format!("`{name}` starts `{}`", agent.command)),
-        Some(missing) => {
-            Finding::warn(subject, format!("`{name}` cannot work: {missing}"), "mend the named entry; until then its calls fail")
-        }
+        Some(missing) => Finding::warn(
+            subject,
+            format!("`{name}` cannot work: {missing}"),
+            "mend the named entry; until then its calls fail",
+        ),
     };
     config.acp_agents.iter().map(found).collect()
 }
@@ -99,11 +127,17 @@ pub(super) fn acp_agents(config: &AppConfig, environment: &Environment) -> Vec<F
 pub(super) fn exposure(settings: &Settings) -> Finding {
     let subject = "authentication";
     match settings.exposure() {
-        Ok(Exposure::Anywhere) => {
-            Finding::warn(subject, Exposure::Anywhere.to_string(), "make sure that something in front of this server signs users in")
-        }
+        Ok(Exposure::Anywhere) => Finding::warn(
+            subject,
+            Exposure::Anywhere.to_string(),
+            "make sure that something in front of this server signs users in",
+        ),
         Ok(exposure) => Finding::ok(subject, exposure.to_string()),
-        Err(error) => Finding::fail(subject, error.to_string(), "unset DEER_FLOW_AUTH_DISABLED, or set DEER_FLOW_ALLOW_INSECURE_BIND=1"),
+        Err(error) => Finding::fail(
+            subject,
+            error.to_string(),
+            "unset DEER_FLOW_AUTH_DISABLED, or set DEER_FLOW_ALLOW_INSECURE_BIND=1",
+        ),
     }
 }
 
@@ -112,29 +146,46 @@ pub(super) async fn port(settings: &Settings, limit: Duration) -> Finding {
     let address = format!("{}:{}", settings.host, settings.port);
     match listen(settings).await {
         Ok(_) => Finding::ok(subject, format!("{address} is free")),
-        Err(ListenError::InUse { .. }) if is_deerflow(settings.bare_host(), settings.port, limit).await => {
+        Err(ListenError::InUse { .. })
+            if is_deerflow(settings.bare_host(), settings.port, limit).await =>
+        {
             Finding::ok(subject, format!("a running deerflow answers at {address}"))
         }
-        Err(ListenError::InUse { .. }) => {
-            Finding::fail(subject, format!("{address} is in use"), "stop what listens there, or choose another GATEWAY_PORT")
-        }
-        Err(ListenError::Denied { .. }) => {
-            Finding::fail(subject, format!("{address} may not be used by this user"), "choose a GATEWAY_PORT of 1024 or more")
-        }
-        Err(error @ ListenError::Unresolved { .. }) => {
-            Finding::fail(subject, error.to_string(), "set GATEWAY_HOST to an address, or to a name that this machine resolves")
-        }
-        Err(error) => {
-            Finding::fail(subject, format!("{address} cannot be used: {error}"), "set GATEWAY_HOST to an address of this machine")
-        }
+        Err(ListenError::InUse { .. }) => Finding::fail(
+            subject,
+            format!("{address} is in use"),
+            "stop what listens there, or choose another GATEWAY_PORT",
+        ),
+        Err(ListenError::Denied { .. }) => Finding::fail(
+            subject,
+            format!("{address} may not be used by this user"),
+            "choose a GATEWAY_PORT of 1024 or more",
+        ),
+        Err(error @ ListenError::Unresolved { .. }) => Finding::fail(
+            subject,
+            error.to_string(),
+            "set GATEWAY_HOST to an address, or to a name that this machine resolves",
+        ),
+        Err(error) => Finding::fail(
+            subject,
+            format!("{address} cannot be used: {error}"),
+            "set GATEWAY_HOST to an address of this machine",
+        ),
     }
 }
 
 pub(super) fn connection_queue(cap: Option<u32>) -> Finding {
     let subject = "connection queue";
     match cap_warning(cap) {
-        Some(warning) => Finding::warn(subject, warning, format!("`sysctl -w net.core.somaxconn={BACKLOG}` on the host")),
-        None => Finding::ok(subject, format!("{BACKLOG} connections may wait to be accepted")),
+        Some(warning) => Finding::warn(
+            subject,
+            warning,
+            format!("`sysctl -w net.core.somaxconn={BACKLOG}` on the host"),
+        ),
+        None => Finding::ok(
+            subject,
+            format!("{BACKLOG} connections may wait to be accepted"),
+        ),
     }
 }
 
@@ -142,7 +193,9 @@ pub(super) fn connection_queue(cap: Option<u32>) -> Finding {
 async fn is_deerflow(host: &str, port: u16, limit: Duration) -> bool {
     let asked = async {
         let mut socket = tokio::net::TcpStream::connect((host, port)).await?;
-        socket.write_all(b"GET /health HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n").await?;
+        socket
+            .write_all(b"GET /health HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")
+            .await?;
         let mut answer = Vec::new();
         socket.take(LONGEST_HEALTH).read_to_end(&mut answer).await?;
         io::Result::Ok(answer.windows(SERVICE.len()).any(|words| words == SERVICE))
@@ -153,7 +206,9 @@ async fn is_deerflow(host: &str, port: u16, limit: Duration) -> bool {
 pub(super) fn writable(subject: &'static str, directory: &Path) -> Finding {
     let existing = nearest_existing(directory);
     match may_write(existing) {
-        Ok(()) if existing == directory => Finding::ok(subject, format!("{} is writable", directory.display())),
+        Ok(()) if existing == directory => {
+            Finding::ok(subject, format!("{} is writable", directory.display()))
+        }
         Ok(()) => Finding::ok(subject, format!("{} can be made", directory.display())),
         Err(error) => Finding::fail(
             subject,
@@ -167,7 +222,10 @@ pub(super) fn database_directory(database: &DatabaseConfig, settings: &Settings)
     match database.backend {
         DatabaseBackend::Sqlite => {
             let directory = settings.sqlite_dir(database);
-            vec![writable("database directory", &directory), free_space(nearest_existing(&directory))]
+            vec![
+                writable("database directory", &directory),
+                free_space(nearest_existing(&directory)),
+            ]
         }
         DatabaseBackend::Memory => vec![Finding::warn(
             "database",
@@ -182,10 +240,15 @@ pub(super) fn open_files(hard: Option<u64>) -> Finding {
     let subject = "open files";
     match (low_warning(hard), hard) {
         (Some(warning), _) => {
-            let mend = format!("raise the hard limit: `ulimit -Hn {FEW_OPEN_FILES}` or LimitNOFILE of the service");
+            let mend = format!(
+                "raise the hard limit: `ulimit -Hn {FEW_OPEN_FILES}` or LimitNOFILE of the service"
+            );
             Finding::warn(subject, warning, mend)
         }
-        (None, Some(limit)) => Finding::ok(subject, format!("up to {limit}: a server raises its limit to the hard one")),
+        (None, Some(limit)) => Finding::ok(
+            subject,
+            format!("up to {limit}: a server raises its limit to the hard one"),
+        ),
         (None, None) => Finding::ok(subject, "no limit"),
     }
 }
@@ -196,11 +259,18 @@ fn free_space(directory: &Path) -> Finding {
     let bytes = match rustix::fs::statvfs(directory) {
         Ok(disk) => disk.f_bavail.saturating_mul(disk.f_frsize),
         Err(error) => {
-            let found = format!("the free space of {} is unknown: {error}", directory.display());
+            let found = format!(
+                "the free space of {} is unknown: {error}",
+                directory.display()
+            );
             return Finding::warn(subject, found, mend);
         }
     };
-    let found = format!("{} MiB free under {}", bytes / (1024 * 1024), directory.display());
+    let found = format!(
+        "{} MiB free under {}",
+        bytes / (1024 * 1024),
+        directory.display()
+    );
     match bytes {
         ..LEAST_FREE_BYTES => Finding::fail(subject, found, mend),
         LEAST_FREE_BYTES..LOW_FREE_BYTES => Finding::warn(subject, found, mend),
@@ -209,12 +279,18 @@ fn free_space(directory: &Path) -> Finding {
 }
 
 fn nearest_existing(directory: &Path) -> &Path {
-    directory.ancestors().find(|ancestor| ancestor.exists()).unwrap_or(directory)
+    directory
+        .ancestors()
+        .find(|ancestor| ancestor.exists())
+        .unwrap_or(directory)
 }
 
 fn may_write(directory: &Path) -> io::Result<()> {
     if !directory.is_dir() {
         return Err(io::Error::from(io::ErrorKind::NotADirectory));
     }
-    Ok(rustix::fs::access(directory, Access::WRITE_OK | Access::EXEC_OK)?)
+    Ok(rustix::fs::access(
+        directory,
+        Access::WRITE_OK | Access::EXEC_OK,
+    )?)
 }

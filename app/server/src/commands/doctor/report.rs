@@ -28,15 +28,36 @@ pub struct Finding {
 
 impl Finding {
     pub(super) fn ok(subject: &'static str, found: impl Into<String>) -> Self {
-        Self { subject, verdict: Verdict::Ok, found: found.into(), mend: String::new() }
+        Self {
+            subject,
+            verdict: Verdict::Ok,
+            found: found.into(),
+            mend: String::new(),
+        }
     }
 
-    pub(super) fn warn(subject: &'static str, found: impl Into<String>, mend: impl Into<String>) -> Self {
-        Self { subject, verdict: Verdict::Warn, found: found.into(), mend: mend.into() }
+    pub(super) fn warn(
+        subject: &'static str,
+        found: impl Into<String>,
+        mend: impl Into<String>,
+    ) -> Self {
+        Self {
+            subject,
+            verdict: Verdict::Warn,
+            found: found.into(),
+            mend: mend.into(),
+        }
     }
 
-    pub(super) fn fail(subject: &'static str, found: impl Into<String>, mend: impl Into<String>) -> Self {
-        Self { verdict: Verdict::Fail, ..Self::warn(subject, found, mend) }
+    pub(super) fn fail(
+        subject: &'static str,
+        found: impl Into<String>,
+        mend: impl Into<String>,
+    ) -> Self {
+        Self {
+            verdict: Verdict::Fail,
+            ..Self::warn(subject, found, mend)
+        }
     }
 }
 

@@ -34,7 +34,11 @@ impl StreamBridgeFactory for Memory {
         started(MemoryStreamBridge::new(options(limits))).await
     }
 
-    async fn open_with_log(&self, limits: TestLimits, log: Arc<dyn StreamLog>) -> Arc<dyn StreamBridge> {
+    async fn open_with_log(
+        &self,
+        limits: TestLimits,
+        log: Arc<dyn StreamLog>,
+    ) -> Arc<dyn StreamBridge> {
         started(MemoryStreamBridge::with_log(options(limits), log)).await
     }
 }

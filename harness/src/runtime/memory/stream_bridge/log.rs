@@ -4,7 +4,8 @@ use std::collections::VecDeque;
 
 use crate::ids::RunId;
 use crate::runtime::stream_bridge::{
-    BridgeError, EventData, EventId, EventName, FanOut, Gap, ResumeFrom, StreamEvent, StreamStatus, TerminalKind,
+    BridgeError, EventData, EventId, EventName, FanOut, Gap, ResumeFrom, StreamEvent, StreamStatus,
+    TerminalKind,
 };
 use crate::runtime::tasks::Tasks;
 use bytes::Bytes;
@@ -93,7 +94,11 @@ impl RunLog {
             forget_at: None,
             retired: false,
         };
-        Self { run_id, state: Mutex::new(state), viewers: FanOut::new(tasks) }
+        Self {
+            run_id,
+            state: Mutex::new(state),
+            viewers: FanOut::new(tasks),
+        }
     }
 
     pub(super) fn run_id(&self) -> &RunId {
@@ -106,7 +111,13 @@ impl RunLog {
     }
 
     /// Appends an event. The caller tells the [`RunLog::viewers`].
-    pub(super) fn append(&self, attempt: u32, event: EventName, data: EventData, limits: &Limits) -> Result<EventId, BridgeError> {
+    pub(super) fn append(
+        &self,
+        attempt: u32,
+        event: EventName,
+        data: EventData,
+        limits: &Limits,
+    ) -> Result<EventId, BridgeError> {
         let now = Instant::now();
         let mut state = self.state.lock();
         state.admit(&self.run_id, attempt)?;
@@ -114,7 +125,13 @@ impl RunLog {
     }
 
     /// Ends the run and gives the bytes that its log holds. The caller tells the [`RunLog::viewers`].
-    pub(super) fn end(&self, attempt: u32, kind: TerminalKind, error: Option<Bytes>, limits: &Limits) -> Result<usize, BridgeError> {
+    pub(super) fn end(
+        &self,
+        attempt: u32,
+        kind: TerminalKind,
+        error: Option<Bytes>,
+        limits: &Limits,
+    ) -> Result<usize, BridgeError> {
         let now = Instant::now();
         let mut state = self.state.lock();
         state.admit(&self.run_id, attempt)?;
@@ -129,7 +146,9 @@ impl RunLog {
         let mut state = self.state.lock();
         match state.status {
             StreamStatus::Ended(_) => None,
-            StreamStatus::Active | StreamStatus::AwaitingInput => Some(state.finish(TerminalKind::Cancel, Instant::now())),
+            StreamStatus::Active | StreamStatus::AwaitingInput => {
+                Some(state.finish(TerminalKind::Cancel, Instant::now()))
+            }
         }
     }
 
@@ -180,14 +199,21 @@ impl RunLog {
     }
 
     /// Moves events from sequence number `next` on into `batch`. `last` is what the viewer has seen, for the gap.
-    pub(super) fn read(&self, next: u64, last: Option<EventId>, batch: &mut VecDeque<Entry>) -> Read {
+    pub(super) fn read(
+        &self,
+        next: u64,
+        last: Option<EventId>,
+        batch: &mut VecDeque<Entry>,
+    ) -> Read {
         let state = self.state.lock();
         let Some(skip) = next.checked_sub(state.first_seq()) else {
             return Read::Gap(state.gap(&self.run_id, last));
         };
         let mut bytes = 0;
         // `skip` never exceeds the length, which is a usize: a cursor ahead of the tail is refused by `locate`.
-        let skip = usize::try_from(skip).unwrap_or(usize::MAX).min(state.entries.len());
+        let skip = usize::try_from(skip)
+            .unwrap_or(usize::MAX)
+            .min(state.entries.len());
         for entry in state.entries.range(skip..).take(BATCH_EVENTS) {
             bytes += entry.event.data.len();
             if bytes > BATCH_BYTES && !batch.is_empty() {
@@ -214,7 +240,11 @@ impl State {
 
     fn admit(&mut self, run_id: &RunId, attempt: u32) -> Result<(), BridgeError> {
         if attempt < self.attempt {
-            return Err(BridgeError::Fenced { run_id: run_id.clone(), attempt, current: self.attempt });
+            return Err(BridgeError::Fenced {
+                run_id: run_id.clone(),
+                attempt,
+                current: self.attempt,
+            });
         }
         if let StreamStatus::Ended(_) = self.status {
             return Err(BridgeError::Ended(run_id.clone()));
@@ -223,9 +253,21 @@ impl State {
         Ok(())
     }
 
-    fn push(&mut self, event: EventName, data: EventData, now: Instant, limits: &Limits) -> EventId {
-        let id = EventId { seq: self.next_seq, attempt: self.attempt };
-        let entry = Entry { event: StreamEvent { id, event, data }, at: now };
+    fn push(
+        &mut self,
+        event: EventName,
+        data: EventData,
+        now: Instant,
+        limits: &Limits,
+    ) -> EventId {
+        let id = EventId {
+            seq: self.next_seq,
+            attempt: self.attempt,
+        };
+        let entry = Entry {
+            event: StreamEvent { id, event, data },
+            at: now,
+        };
         self.bytes += entry.size();
         self.entries.push_back(entry);
         self.next_seq += 1;
@@ -261,13 +303,19 @@ impl State {
         let next = id.seq.checked_add(1)?;
         if next > self.next_seq {
             // A process that is gone streamed an attempt to further than this one has come with a newer one.
-            let began_after = self.entries.front().is_some_and(|first| first.event.id.attempt > id.attempt);
+            let began_after = self
+                .entries
+                .front()
+                .is_some_and(|first| first.event.id.attempt > id.attempt);
             return (began_after && self.first_seq() == 1).then_some(1);
         }
         if next < self.first_seq() {
             return None;
         }
-        let Some(seen) = next.checked_sub(self.first_seq() + 1).and_then(|i| self.entries.get(usize::try_from(i).ok()?)) else {
+        let Some(seen) = next
+            .checked_sub(self.first_seq() + 1)
+            .and_then(|i| self.entries.get(usize::try_from(i).ok()?))
+        else {
             // The event of the cursor itself is gone, or is 0: what follows it is there.
             return Some(next);
         };
@@ -279,7 +327,9 @@ impl State {
             return None;
         }
         // The viewer saw a lost attempt's event in this place: the newer attempt is replayed from its beginning.
-        let newer = self.entries.partition_point(|entry| entry.event.id.attempt <= id.attempt);
+        let newer = self
+            .entries
+            .partition_point(|entry| entry.event.id.attempt <= id.attempt);
         (newer > 0 || self.first_seq() == 1).then_some(self.first_seq() + newer as u64)
     }
 
@@ -287,7 +337,12 @@ impl State {
         // A run that ended without an event has no bounds: 0-0 reads as "the start".
         let nothing = EventId { seq: 0, attempt: 0 };
         let bound = |entry: Option<&Entry>| entry.map_or(nothing, |entry| entry.event.id);
-        Gap::new(run_id, requested, bound(self.entries.front()), bound(self.entries.back()))
+        Gap::new(
+            run_id,
+            requested,
+            bound(self.entries.front()),
+            bound(self.entries.back()),
+        )
     }
 
     fn is_due(&self, now: Instant, options: &MemoryOptions) -> bool {
@@ -295,7 +350,9 @@ impl State {
         match self.status {
             StreamStatus::Active => silence >= options.idle_stream_ttl,
             StreamStatus::AwaitingInput => false,
-            StreamStatus::Ended(_) => silence >= options.retention_after_end || self.forget_at.is_some_and(|at| at <= now),
+            StreamStatus::Ended(_) => {
+                silence >= options.retention_after_end || self.forget_at.is_some_and(|at| at <= now)
+            }
         }
     }
 }

@@ -13,8 +13,8 @@ use std::time::Duration;
 
 use crate::ids::RunId;
 use crate::runtime::stream_bridge::{
-    BridgeError, EventData, EventId, EventName, ResumeFrom, ResumeResult, StreamBridge, StreamItem, StreamKey, StreamLog, StreamStatus,
-    Subscription, TerminalKind,
+    BridgeError, EventData, EventId, EventName, ResumeFrom, ResumeResult, StreamBridge, StreamItem,
+    StreamKey, StreamLog, StreamStatus, Subscription, TerminalKind,
 };
 use crate::runtime::tasks::{TaskKind, Tasks};
 use async_trait::async_trait;
@@ -57,29 +57,53 @@ impl MemoryStreamBridge {
     }
 
     /// The same, which gives what is beyond the limits of a run to `log` and reads it from there.
-    pub fn with_log(options: MemoryOptions, log: Arc<dyn StreamLog>) -> Result<Self, InvalidOption> {
+    pub fn with_log(
+        options: MemoryOptions,
+        log: Arc<dyn StreamLog>,
+    ) -> Result<Self, InvalidOption> {
         Self::over(options, Some(log))
     }
 
-    fn over(options: MemoryOptions, durable: Option<Arc<dyn StreamLog>>) -> Result<Self, InvalidOption> {
+    fn over(
+        options: MemoryOptions,
+        durable: Option<Arc<dyn StreamLog>>,
+    ) -> Result<Self, InvalidOption> {
         options.validate()?;
         let limits = Limits::of(&options, durable.is_some());
         let tasks = Tasks::new();
         let (runs, ended, closed) = (Runs::new(tasks.clone()), Mutex::default(), Arc::default());
-        let inner = Inner { options, limits, durable, tasks, runs, ended, closed };
-        Ok(Self { inner: Arc::new(inner), started: AtomicBool::new(false) })
+        let inner = Inner {
+            options,
+            limits,
+            durable,
+            tasks,
+            runs,
+            ended,
+            closed,
+        };
+        Ok(Self {
+            inner: Arc::new(inner),
+            started: AtomicBool::new(false),
+        })
     }
 }
 
 impl fmt::Debug for MemoryStreamBridge {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("MemoryStreamBridge").field("options", &self.inner.options).finish_non_exhaustive()
+        f.debug_struct("MemoryStreamBridge")
+            .field("options", &self.inner.options)
+            .finish_non_exhaustive()
     }
 }
 
 #[async_trait]
 impl StreamBridge for MemoryStreamBridge {
-    async fn publish(&self, key: &StreamKey, event: EventName, data: EventData) -> Result<EventId, BridgeError> {
+    async fn publish(
+        &self,
+        key: &StreamKey,
+        event: EventName,
+        data: EventData,
+    ) -> Result<EventId, BridgeError> {
         let inner = &self.inner;
         inner.refuse_if_closed()?;
         let (id, viewers) = inner.runs.with_open(&key.run_id, |log| {
@@ -91,7 +115,12 @@ impl StreamBridge for MemoryStreamBridge {
         Ok(id)
     }
 
-    async fn publish_terminal(&self, key: &StreamKey, kind: TerminalKind, data: Option<Bytes>) -> Result<(), BridgeError> {
+    async fn publish_terminal(
+        &self,
+        key: &StreamKey,
+        kind: TerminalKind,
+        data: Option<Bytes>,
+    ) -> Result<(), BridgeError> {
         let inner = &self.inner;
         inner.refuse_if_closed()?;
         let (log, bytes) = inner.runs.with_open(&key.run_id, |log| {
@@ -102,18 +131,32 @@ impl StreamBridge for MemoryStreamBridge {
         Ok(())
     }
 
-    async fn subscribe(&self, run_id: &RunId, from: ResumeFrom, heartbeat: Duration) -> Result<Subscription, BridgeError> {
+    async fn subscribe(
+        &self,
+        run_id: &RunId,
+        from: ResumeFrom,
+        heartbeat: Duration,
+    ) -> Result<Subscription, BridgeError> {
         let inner = &self.inner;
         inner.refuse_if_closed()?;
         let Some(log) = inner.find(run_id) else {
-            return Ok(Subscription { resume: ResumeResult::Unknown, items: stream::empty().boxed() });
+            return Ok(Subscription {
+                resume: ResumeResult::Unknown,
+                items: stream::empty().boxed(),
+            });
         };
         let located = match log.locate(from) {
-            Located::Gap(gap) => inner.locate_spilled(&log, from).await.unwrap_or(Located::Gap(gap)),
+            Located::Gap(gap) => inner
+                .locate_spilled(&log, from)
+                .await
+                .unwrap_or(Located::Gap(gap)),
             at => at,
         };
         Ok(match located {
-            Located::Gap(gap) => Subscription { resume: ResumeResult::Gap, items: stream::iter([StreamItem::Gap(gap)]).boxed() },
+            Located::Gap(gap) => Subscription {
+                resume: ResumeResult::Gap,
+                items: stream::iter([StreamItem::Gap(gap)]).boxed(),
+            },
             Located::At(seq, status) => {
                 let resume = match status {
                     StreamStatus::Ended(kind) => ResumeResult::Ended(kind),
@@ -140,7 +183,10 @@ impl StreamBridge for MemoryStreamBridge {
         if inner.is_closed() {
             return;
         }
-        if let (log, Some(bytes)) = inner.runs.with_open(run_id, |log| (log.clone(), log.cancel())) {
+        if let (log, Some(bytes)) = inner
+            .runs
+            .with_open(run_id, |log| (log.clone(), log.cancel()))
+        {
             inner.settle(log, bytes);
         }
     }
@@ -155,11 +201,17 @@ impl StreamBridge for MemoryStreamBridge {
         self.inner.refuse_if_closed()?;
         if !self.started.swap(true, Ordering::AcqRel) {
             let (inner, stop) = (self.inner.clone(), self.inner.tasks.token().clone());
-            self.inner.tasks.spawn(TaskKind::Service, "memory bridge sweeper", async move {
-                while stop.run_until_cancelled(tokio::time::sleep(inner.options.sweep_interval)).await.is_some() {
-                    inner.sweep();
-                }
-            });
+            self.inner
+                .tasks
+                .spawn(TaskKind::Service, "memory bridge sweeper", async move {
+                    while stop
+                        .run_until_cancelled(tokio::time::sleep(inner.options.sweep_interval))
+                        .await
+                        .is_some()
+                    {
+                        inner.sweep();
+                    }
+                });
         }
         Ok(())
     }
@@ -177,13 +229,21 @@ impl Inner {
     }
 
     fn refuse_if_closed(&self) -> Result<(), BridgeError> {
-        if self.is_closed() { Err(BridgeError::Closed) } else { Ok(()) }
+        if self.is_closed() {
+            Err(BridgeError::Closed)
+        } else {
+            Ok(())
+        }
     }
 
     /// A run that is known and not due to be forgotten, whether or not the sweeper came by.
     fn find(&self, run_id: &RunId) -> Option<Arc<RunLog>> {
         let log = self.runs.get(run_id)?;
-        if self.forget_if_due(&log) { None } else { Some(log) }
+        if self.forget_if_due(&log) {
+            None
+        } else {
+            Some(log)
+        }
     }
 
     fn forget_if_due(&self, log: &Arc<RunLog>) -> bool {
@@ -191,7 +251,8 @@ impl Inner {
         let due = log.is_due(now, &self.options);
         if due {
             // Asked again under the map's lock: a publish may just have come.
-            self.runs.forget_if(log, |log| log.is_due(now, &self.options));
+            self.runs
+                .forget_if(log, |log| log.is_due(now, &self.options));
         }
         due
     }
@@ -199,7 +260,10 @@ impl Inner {
     /// Wakes the viewers of a run that has just ended, and makes room for what it left.
     fn settle(&self, log: Arc<RunLog>, bytes: usize) {
         log.viewers().tell();
-        let evicted = self.ended.lock().push(log, bytes, self.options.max_ended_bytes);
+        let evicted = self
+            .ended
+            .lock()
+            .push(log, bytes, self.options.max_ended_bytes);
         for log in evicted {
             tracing::debug!(run_id = %log.run_id(), "ended run forgotten early, the budget for ended runs is used up");
             self.runs.forget_if(&log, |_| true);

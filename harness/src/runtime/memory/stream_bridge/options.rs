@@ -50,10 +50,16 @@ impl MemoryOptions {
         let zeros = [
             (self.max_events == 0, "max_events"),
             (self.max_bytes == 0, "max_bytes"),
-            (self.stalled_subscriber_timeout.is_zero(), "stalled_subscriber_timeout"),
+            (
+                self.stalled_subscriber_timeout.is_zero(),
+                "stalled_subscriber_timeout",
+            ),
             (self.idle_stream_ttl.is_zero(), "idle_stream_ttl"),
             (self.sweep_interval.is_zero(), "sweep_interval"),
         ];
-        zeros.into_iter().find(|(zero, _)| *zero).map_or(Ok(()), |(_, name)| Err(InvalidOption(name)))
+        zeros
+            .into_iter()
+            .find(|(zero, _)| *zero)
+            .map_or(Ok(()), |(_, name)| Err(InvalidOption(name)))
     }
 }

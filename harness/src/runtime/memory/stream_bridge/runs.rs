@@ -24,7 +24,10 @@ pub(super) struct Runs {
 impl Runs {
     /// None yet.
     pub(super) fn new(tasks: Tasks) -> Self {
-        Self { shards: Default::default(), tasks }
+        Self {
+            shards: Default::default(),
+            tasks,
+        }
     }
 
     /// Acts on a run's log, opening it if need be. The run stays known meanwhile.
@@ -34,7 +37,9 @@ impl Runs {
             return act(log);
         }
         let mut known = shard.write();
-        known.entry(run_id.clone()).or_insert_with(|| Arc::new(RunLog::new(run_id.clone(), self.tasks.clone())));
+        known
+            .entry(run_id.clone())
+            .or_insert_with(|| Arc::new(RunLog::new(run_id.clone(), self.tasks.clone())));
         let known = RwLockWriteGuard::downgrade(known);
         act(&known[run_id])
     }
@@ -47,7 +52,11 @@ impl Runs {
     /// Forgets this very log if it is known and `due` still holds. Tells its viewers.
     pub(super) fn forget_if(&self, log: &Arc<RunLog>, due: impl FnOnce(&RunLog) -> bool) {
         let mut known = self.shard(log.run_id()).write();
-        if known.get(log.run_id()).is_some_and(|found| Arc::ptr_eq(found, log)) && due(log) {
+        if known
+            .get(log.run_id())
+            .is_some_and(|found| Arc::ptr_eq(found, log))
+            && due(log)
+        {
             known.remove(log.run_id());
             log.retire();
             drop(known);
@@ -58,7 +67,12 @@ impl Runs {
     /// Forgets every log that is `due`. Tells their viewers.
     pub(super) fn forget_where(&self, due: impl Fn(&RunLog) -> bool) {
         for shard in &self.shards {
-            let forgotten: Vec<_> = shard.write().extract_if(|_, log| due(log)).map(|(_, log)| log).inspect(|log| log.retire()).collect();
+            let forgotten: Vec<_> = shard
+                .write()
+                .extract_if(|_, log| due(log))
+                .map(|(_, log)| log)
+                .inspect(|log| log.retire())
+                .collect();
             for log in forgotten {
                 log.viewers().tell();
             }
@@ -71,7 +85,9 @@ impl Runs {
     }
 
     fn shard(&self, run_id: &RunId) -> &Shard {
-        let hash = run_id.as_str().bytes().fold(0_usize, |hash, byte| hash.wrapping_mul(31).wrapping_add(usize::from(byte)));
+        let hash = run_id.as_str().bytes().fold(0_usize, |hash, byte| {
+            hash.wrapping_mul(31).wrapping_add(usize::from(byte))
+        });
         &self.shards[hash % SHARDS]
     }
 }
@@ -85,7 +101,12 @@ pub(super) struct Ended {
 
 impl Ended {
     /// Takes a log in that ended with `bytes`, and gives those that must go to stay within `budget`: never the newest.
-    pub(super) fn push(&mut self, log: Arc<RunLog>, bytes: usize, budget: usize) -> Vec<Arc<RunLog>> {
+    pub(super) fn push(
+        &mut self,
+        log: Arc<RunLog>,
+        bytes: usize,
+        budget: usize,
+    ) -> Vec<Arc<RunLog>> {
         self.logs.push_back((log, bytes));
         self.bytes += bytes;
         let mut evicted = Vec::new();
@@ -100,7 +121,10 @@ impl Ended {
 
     /// Gives the logs that neither the map nor a viewer holds any more, for the caller to drop once no lock is held.
     pub(super) fn release(&mut self) -> Vec<Arc<RunLog>> {
-        let (held, released): (VecDeque<_>, VecDeque<_>) = self.logs.drain(..).partition(|(log, _)| Arc::strong_count(log) > 1);
+        let (held, released): (VecDeque<_>, VecDeque<_>) = self
+            .logs
+            .drain(..)
+            .partition(|(log, _)| Arc::strong_count(log) > 1);
         self.logs = held;
         self.bytes -= released.iter().map(|(_, bytes)| bytes).sum::<usize>();
         released.into_iter().map(|(log, _)| log).collect()

@@ -8,7 +8,10 @@ use tokio::time::Instant;
 use super::log::{Located, RunLog, State};
 use super::{Inner, MemoryOptions};
 use crate::ids::RunId;
-use crate::runtime::stream_bridge::{Gap, LogBatch, LogOutline, LogRange, ResumeFrom, StreamEvent, StreamLog, StreamLogError, locate_in};
+use crate::runtime::stream_bridge::{
+    Gap, LogBatch, LogOutline, LogRange, ResumeFrom, StreamEvent, StreamLog, StreamLogError,
+    locate_in,
+};
 use crate::runtime::tasks::TaskKind;
 
 /// What goes in one batch.
@@ -35,11 +38,19 @@ pub(super) struct Limits {
 
 impl Limits {
     /// The newest event alone.
-    pub(super) const NEWEST: Self = Self { events: 1, bytes: usize::MAX, waiting: None };
+    pub(super) const NEWEST: Self = Self {
+        events: 1,
+        bytes: usize::MAX,
+        waiting: None,
+    };
 
     pub(super) fn of(options: &MemoryOptions, spills: bool) -> Self {
         let waiting = spills.then_some((WAITING_EVENTS, WAITING_BYTES));
-        Self { events: options.max_events, bytes: options.max_bytes, waiting }
+        Self {
+            events: options.max_events,
+            bytes: options.max_bytes,
+            waiting,
+        }
     }
 }
 
@@ -61,10 +72,18 @@ impl State {
 
     /// Drops what need not be kept: what the durable log has, and the oldest when too much waits for it. The newest stays.
     pub(super) fn trim(&mut self, limits: &Limits) {
-        let (events, bytes) = limits.waiting.filter(|_| !self.spilled.refused).unwrap_or_default();
+        let (events, bytes) = limits
+            .waiting
+            .filter(|_| !self.spilled.refused)
+            .unwrap_or_default();
         while self.entries.len() > 1 && self.is_over(limits.events, limits.bytes) {
             let waits = self.first_seq() > self.spilled.upto;
-            if waits && !self.is_over(limits.events.saturating_add(events), limits.bytes.saturating_add(bytes)) {
+            if waits
+                && !self.is_over(
+                    limits.events.saturating_add(events),
+                    limits.bytes.saturating_add(bytes),
+                )
+            {
                 break;
             }
             self.drop_oldest();
@@ -80,11 +99,22 @@ impl State {
     fn oldest(&self, run_id: &RunId) -> LogBatch {
         let first = self.first_seq();
         let mut bytes = 0;
-        let fit = self.entries.iter().map(|entry| &entry.event).take(BATCH_EVENTS).take_while(|event| {
-            bytes += event.data.len();
-            bytes <= BATCH_BYTES || event.id.seq == first
-        });
-        LogBatch { run_id: run_id.clone(), attempt: self.attempt, before: first - 1, events: fit.cloned().collect(), end: None }
+        let fit = self
+            .entries
+            .iter()
+            .map(|entry| &entry.event)
+            .take(BATCH_EVENTS)
+            .take_while(|event| {
+                bytes += event.data.len();
+                bytes <= BATCH_BYTES || event.id.seq == first
+            });
+        LogBatch {
+            run_id: run_id.clone(),
+            attempt: self.attempt,
+            before: first - 1,
+            events: fit.cloned().collect(),
+            end: None,
+        }
     }
 }
 
@@ -122,9 +152,16 @@ impl RunLog {
     /// Where a viewer that asks for `from` begins, when the durable log has `outline`.
     fn locate_with(&self, from: ResumeFrom, outline: &LogOutline) -> Option<Located> {
         let state = self.state.lock();
-        let mut all = LogOutline { ranges: outline.up_to(state.first_seq() - 1).to_vec(), end: None };
+        let mut all = LogOutline {
+            ranges: outline.up_to(state.first_seq() - 1).to_vec(),
+            end: None,
+        };
         for id in state.entries.iter().map(|entry| entry.event.id) {
-            all.push(LogRange { first: id.seq, last: id.seq, attempt: id.attempt });
+            all.push(LogRange {
+                first: id.seq,
+                last: id.seq,
+                attempt: id.attempt,
+            });
         }
         locate_in(&all.ranges, from).map(|next| Located::At(next, state.status))
     }
@@ -133,9 +170,21 @@ impl RunLog {
 impl Inner {
     /// Has what is too much in `log` written, beside its producer.
     pub(super) fn spill_if_full(&self, log: &Arc<RunLog>) {
-        let Some(durable) = self.durable.as_ref().filter(|_| log.begin_spill(&self.limits)) else { return };
-        let (work, stop) = (spill(log.clone(), durable.clone(), self.limits), self.tasks.token().clone());
-        self.tasks.spawn(TaskKind::Finish, "stream spill", async move { stop.run_until_cancelled(work).await });
+        let Some(durable) = self
+            .durable
+            .as_ref()
+            .filter(|_| log.begin_spill(&self.limits))
+        else {
+            return;
+        };
+        let (work, stop) = (
+            spill(log.clone(), durable.clone(), self.limits),
+            self.tasks.token().clone(),
+        );
+        self.tasks
+            .spawn(TaskKind::Finish, "stream spill", async move {
+                stop.run_until_cancelled(work).await
+            });
     }
 
     /// Where a viewer begins whose cursor is older than what is kept here.
@@ -165,7 +214,12 @@ async fn spill(log: Arc<RunLog>, durable: Arc<dyn StreamLog>, limits: Limits) {
 }
 
 /// Events from `next` on that only the durable log has; `gap` when nobody has them.
-pub(super) async fn page(durable: Arc<dyn StreamLog>, run_id: RunId, next: u64, gap: Gap) -> Result<Vec<StreamEvent>, Gap> {
+pub(super) async fn page(
+    durable: Arc<dyn StreamLog>,
+    run_id: RunId,
+    next: u64,
+    gap: Gap,
+) -> Result<Vec<StreamEvent>, Gap> {
     let began = Instant::now();
     loop {
         match durable.read(&run_id, next, PAGE_EVENTS).await {

@@ -8,7 +8,8 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use crate::runtime::stream_bridge::{
-    EventId, Gap, HEARTBEAT_SENTINEL, Heartbeat, Listener, ResumeFrom, StreamEvent, StreamItem, StreamLog,
+    EventId, Gap, HEARTBEAT_SENTINEL, Heartbeat, Listener, ResumeFrom, StreamEvent, StreamItem,
+    StreamLog,
 };
 use futures_util::Stream;
 use futures_util::future::BoxFuture;
@@ -42,7 +43,13 @@ pub(super) struct Viewer {
 
 impl Viewer {
     /// A viewer that begins with sequence number `next_seq`. A heartbeat of zero means none.
-    pub(super) fn new(log: Arc<RunLog>, bridge: &Inner, from: ResumeFrom, next_seq: u64, heartbeat: Duration) -> Self {
+    pub(super) fn new(
+        log: Arc<RunLog>,
+        bridge: &Inner,
+        from: ResumeFrom,
+        next_seq: u64,
+        heartbeat: Duration,
+    ) -> Self {
         let now = Instant::now();
         let last = match from {
             ResumeFrom::After(id) => Some(id),
@@ -95,7 +102,8 @@ impl Stream for Viewer {
                 return this.finish(StreamItem::Aborted);
             }
             if let Some(entry) = this.batch.pop_front() {
-                if now.saturating_duration_since(polled_before.max(entry.at)) >= this.stalled_after {
+                if now.saturating_duration_since(polled_before.max(entry.at)) >= this.stalled_after
+                {
                     return this.finish(StreamItem::Aborted);
                 }
                 return Poll::Ready(Some(this.give(entry, now)));
@@ -108,7 +116,8 @@ impl Stream for Viewer {
                     Poll::Ready(Ok(events)) => {
                         this.page = None;
                         let at = Instant::now();
-                        this.batch.extend(events.into_iter().map(|event| Entry { event, at }));
+                        this.batch
+                            .extend(events.into_iter().map(|event| Entry { event, at }));
                         Read::Events
                     }
                 },
@@ -117,7 +126,14 @@ impl Stream for Viewer {
                 Read::Events => this.next_seq += this.batch.len() as u64,
                 Read::Ended(kind) => return this.finish(StreamItem::End(kind)),
                 Read::Gap(gap) => match &this.durable {
-                    Some(durable) => this.page = Some(Box::pin(page(durable.clone(), this.log.run_id().clone(), this.next_seq, gap))),
+                    Some(durable) => {
+                        this.page = Some(Box::pin(page(
+                            durable.clone(),
+                            this.log.run_id().clone(),
+                            this.next_seq,
+                            gap,
+                        )))
+                    }
                     None => return this.finish(StreamItem::Gap(gap)),
                 },
                 Read::Abandoned => return this.finish(StreamItem::Aborted),

@@ -29,13 +29,21 @@ pub(super) enum Place {
 
 impl AwaitedAnswers {
     pub(super) fn push(&mut self, message: Message, metadata: Map<String, Value>) {
-        self.0.push(Awaited { message, metadata, place: Place::New });
+        self.0.push(Awaited {
+            message,
+            metadata,
+            place: Place::New,
+        });
     }
 
     /// Takes over what the thread has made of them.
     pub(super) fn follow(&mut self, state: &ThreadState) {
         for answer in &mut self.0 {
-            match state.messages().iter().rfind(|held| held.id.is_some() && held.id == answer.message.id) {
+            match state
+                .messages()
+                .iter()
+                .rfind(|held| held.id.is_some() && held.id == answer.message.id)
+            {
                 Some(now) => (answer.message, answer.place) = (now.clone(), Place::InThread),
                 None if answer.place == Place::InThread => answer.place = Place::Gone,
                 None => {}
@@ -45,7 +53,12 @@ impl AwaitedAnswers {
 
     /// Those that guards are done with. One without a word waits for the next: it is taken back when the model says something.
     pub(super) fn settled(&mut self) -> Vec<Awaited> {
-        let silent = self.0.iter().rev().take_while(|answer| answer.is_silent()).count();
+        let silent = self
+            .0
+            .iter()
+            .rev()
+            .take_while(|answer| answer.is_silent())
+            .count();
         self.0.drain(..self.0.len() - silent).collect()
     }
 
@@ -57,6 +70,8 @@ impl AwaitedAnswers {
 
 impl Awaited {
     fn is_silent(&self) -> bool {
-        self.place != Place::Gone && self.message.call_ids().next().is_none() && self.message.content.text().trim().is_empty()
+        self.place != Place::Gone
+            && self.message.call_ids().next().is_none()
+            && self.message.content.text().trim().is_empty()
     }
 }

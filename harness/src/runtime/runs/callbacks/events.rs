@@ -50,7 +50,13 @@ enum Human {
 }
 
 impl RunEventCallback {
-    pub(crate) fn new(thread_id: ThreadId, run_id: RunId, user_id: Option<String>, clock: Arc<dyn Clock>, max_trace_chars: usize) -> Self {
+    pub(crate) fn new(
+        thread_id: ThreadId,
+        run_id: RunId,
+        user_id: Option<String>,
+        clock: Arc<dyn Clock>,
+        max_trace_chars: usize,
+    ) -> Self {
         Self {
             thread_id,
             run_id,
@@ -69,7 +75,12 @@ impl RunEventCallback {
     }
 
     pub(crate) fn run_started(&mut self, assistant: &str) {
-        self.push("run.start", category::TRACE, json!({ "chain": assistant }), Map::new());
+        self.push(
+            "run.start",
+            category::TRACE,
+            json!({ "chain": assistant }),
+            Map::new(),
+        );
     }
 
     /// The last human message of the input that belongs in a transcript: not hidden, or an answer to a question of ours. The
@@ -78,7 +89,10 @@ impl RunEventCallback {
         let persistable = |message: &&Message| {
             message.is_human()
                 && message.name.as_deref() != Some("summary")
-                && (!message.flag(kwargs::HIDE_FROM_UI) || message.additional_kwargs.contains_key(kwargs::HUMAN_INPUT_RESPONSE))
+                && (!message.flag(kwargs::HIDE_FROM_UI)
+                    || message
+                        .additional_kwargs
+                        .contains_key(kwargs::HUMAN_INPUT_RESPONSE))
                 && message.id.as_ref().is_some_and(|id| input_ids.contains(id))
         };
         if let Some(message) = state.messages().iter().rfind(persistable) {
@@ -107,12 +121,20 @@ impl RunEventCallback {
                     self.write_settled();
                 }
             }
-            AgentEvent::ModelRequest { caller, model, message_count, .. } => {
+            AgentEvent::ModelRequest {
+                caller,
+                model,
+                message_count,
+                ..
+            } => {
                 if !is_aside(caller) {
                     self.write_human();
                     self.write_settled();
                 }
-                self.trace("llm.request", json!({ "caller": caller, "model": model, "message_count": message_count }));
+                self.trace(
+                    "llm.request",
+                    json!({ "caller": caller, "model": model, "message_count": message_count }),
+                );
             }
             AgentEvent::ModelCall(call) => self.model_call(call),
             AgentEvent::MemoryShown { content_sha256 } => self.write_memory(content_sha256),
@@ -123,7 +145,10 @@ impl RunEventCallback {
             }
             AgentEvent::ToolStart { call_id, name } => {
                 self.write_settled();
-                self.trace("tool.start", json!({ "tool_call_id": call_id, "name": name }));
+                self.trace(
+                    "tool.start",
+                    json!({ "tool_call_id": call_id, "name": name }),
+                );
             }
             AgentEvent::ToolEnd(call) => {
                 self.write_settled();
@@ -148,24 +173,46 @@ impl RunEventCallback {
 
     /// The part of an answer that a cancel left, or a text the run's end added; nothing when the answer had come to its end.
     pub(crate) fn partial_answer(&mut self, message: &Message) {
-        if message.id.as_ref().is_some_and(|id| self.answers.contains(id)) {
+        if message
+            .id
+            .as_ref()
+            .is_some_and(|id| self.answers.contains(id))
+        {
             return;
         }
         self.write_rest();
-        let metadata = Map::from_iter([("caller".to_owned(), json!("lead_agent")), ("incomplete".to_owned(), json!(true))]);
+        let metadata = Map::from_iter([
+            ("caller".to_owned(), json!("lead_agent")),
+            ("incomplete".to_owned(), json!(true)),
+        ]);
         self.message("llm.ai.response", message, metadata);
     }
 
     /// The end of the run, which reached `state`.
-    pub(crate) fn run_ended(&mut self, status: &str, error: Option<(&str, &str)>, state: &ThreadState) {
+    pub(crate) fn run_ended(
+        &mut self,
+        status: &str,
+        error: Option<(&str, &str)>,
+        state: &ThreadState,
+    ) {
         self.write_human();
         self.write_rest();
         match error {
             Some((name, text)) => {
                 let text = self.clip(text);
-                self.push("run.error", category::ERROR, Value::String(text), Map::from_iter([("error_type".to_owned(), json!(name))]));
+                self.push(
+                    "run.error",
+                    category::ERROR,
+                    Value::String(text),
+                    Map::from_iter([("error_type".to_owned(), json!(name))]),
+                );
             }
-            None => self.push("run.end", category::OUTPUTS, outputs(state), Map::from_iter([("status".to_owned(), json!(status))])),
+            None => self.push(
+                "run.end",
+                category::OUTPUTS,
+                outputs(state),
+                Map::from_iter([("status".to_owned(), json!(status))]),
+            ),
         }
     }
 
@@ -201,9 +248,20 @@ impl RunEventCallback {
     }
 
     fn middleware_action(&mut self, done: &MiddlewareAction) {
-        let MiddlewareAction { tag, name, hook, action, changes } = done;
+        let MiddlewareAction {
+            tag,
+            name,
+            hook,
+            action,
+            changes,
+        } = done;
         let content = json!({ "name": name, "hook": hook, "action": action, "changes": changes });
-        self.push(&format!("middleware:{tag}"), category::MIDDLEWARE, content, Map::new());
+        self.push(
+            &format!("middleware:{tag}"),
+            category::MIDDLEWARE,
+            content,
+            Map::new(),
+        );
     }
 
     fn trace_answer(&mut self, answer: &Message, metadata: Map<String, Value>) {
@@ -213,16 +271,26 @@ impl RunEventCallback {
 
     fn write_settled(&mut self) {
         let settled = self.awaited.settled();
-        settled.into_iter().for_each(|answer| self.write_answer(answer));
+        settled
+            .into_iter()
+            .for_each(|answer| self.write_answer(answer));
     }
 
     fn write_rest(&mut self) {
         let rest = self.awaited.rest();
-        rest.into_iter().for_each(|answer| self.write_answer(answer));
+        rest.into_iter()
+            .for_each(|answer| self.write_answer(answer));
     }
 
     /// What a guard has taken back is no part of the transcript, but it was said.
-    fn write_answer(&mut self, Awaited { message, metadata, place }: Awaited) {
+    fn write_answer(
+        &mut self,
+        Awaited {
+            message,
+            metadata,
+            place,
+        }: Awaited,
+    ) {
         if place == Place::Gone {
             return self.trace_answer(&message, metadata);
         }
@@ -259,7 +327,10 @@ impl RunEventCallback {
 
     fn update_human(&mut self, state: &ThreadState) {
         if let Human::Awaited(held) = &self.human
-            && let Some(now) = state.messages().iter().rfind(|message| message.id == held.id)
+            && let Some(now) = state
+                .messages()
+                .iter()
+                .rfind(|message| message.id == held.id)
         {
             self.human = Human::Awaited(now.clone());
         }
@@ -269,18 +340,31 @@ impl RunEventCallback {
         if let Human::Awaited(message) = &self.human {
             let message = message.clone();
             let mut shown = message.clone();
-            if let Some(original) = message.additional_kwargs.get(kwargs::ORIGINAL_USER_CONTENT).and_then(Value::as_str) {
+            if let Some(original) = message
+                .additional_kwargs
+                .get(kwargs::ORIGINAL_USER_CONTENT)
+                .and_then(Value::as_str)
+            {
                 shown = message.with(|body| body.content = original.into());
             }
             self.human = Human::Written(shown.content.text());
-            self.message(HUMAN_INPUT, &shown, Map::from_iter([("caller".to_owned(), json!("lead_agent"))]));
+            self.message(
+                HUMAN_INPUT,
+                &shown,
+                Map::from_iter([("caller".to_owned(), json!("lead_agent"))]),
+            );
         }
     }
 
     /// Once per run: each of its model calls is shown the same. The digest tells runs apart without keeping what is remembered.
     fn write_memory(&mut self, content_sha256: &str) {
         if !std::mem::replace(&mut self.memory_is_written, true) {
-            self.push(MEMORY_CONTEXT, category::CONTEXT, json!({ "content_sha256": content_sha256 }), Map::new());
+            self.push(
+                MEMORY_CONTEXT,
+                category::CONTEXT,
+                json!({ "content_sha256": content_sha256 }),
+                Map::new(),
+            );
         }
     }
 
@@ -294,7 +378,13 @@ impl RunEventCallback {
         self.push(event_type, category::TRACE, content, Map::new());
     }
 
-    fn push(&mut self, event_type: &str, category: &str, content: Value, metadata: Map<String, Value>) {
+    fn push(
+        &mut self,
+        event_type: &str,
+        category: &str,
+        content: Value,
+        metadata: Map<String, Value>,
+    ) {
         self.pending.push(NewRunEvent {
             thread_id: self.thread_id.clone(),
             run_id: self.run_id.clone(),
@@ -314,7 +404,11 @@ impl RunEventCallback {
 
 /// The state a run reached, without its messages: each has a row of its own, and a thread would be journaled anew by every run.
 fn outputs(state: &ThreadState) -> Value {
-    CHANNELS.iter().filter_map(|(name, _)| Some(((*name).to_owned(), state.channel(name)?.clone()))).collect::<Map<_, _>>().into()
+    CHANNELS
+        .iter()
+        .filter_map(|(name, _)| Some(((*name).to_owned(), state.channel(name)?.clone())))
+        .collect::<Map<_, _>>()
+        .into()
 }
 
 #[cfg(test)]

@@ -76,7 +76,13 @@ impl Callbacks {
     }
 
     /// The end of the run, which found `before` and reached `after`.
-    pub(super) fn run_ended(&mut self, status: &str, error: Option<(&str, &str)>, before: &ThreadState, after: &ThreadState) {
+    pub(super) fn run_ended(
+        &mut self,
+        status: &str,
+        error: Option<(&str, &str)>,
+        before: &ThreadState,
+        after: &ThreadState,
+    ) {
         self.events.run_ended(status, error, after);
         self.events.delivered(self.delivery.receipt(before, after));
     }
@@ -88,8 +94,14 @@ impl Callbacks {
 
     /// What the run adds up to so far, over all attempts.
     pub(super) fn completion_data(&self) -> RunCompletionData {
-        let said = (self.events.first_human_text(), self.events.last_answer_text());
-        self.former.clone().and(self.tokens.completion_data(self.events.message_count(), said))
+        let said = (
+            self.events.first_human_text(),
+            self.events.last_answer_text(),
+        );
+        self.former.clone().and(
+            self.tokens
+                .completion_data(self.events.message_count(), said),
+        )
     }
 
     /// The title the run saw.

@@ -24,8 +24,17 @@ impl OpenSubagents {
 
     /// How those end whose run is stopped.
     pub(crate) fn cut(&self) -> Vec<SubagentEvent> {
-        let ended = || SubagentNews::Ended { status: SubagentStatus::Cancelled, text: STOPPED.to_owned() };
-        self.0.iter().map(|open| SubagentEvent { news: ended(), ..open.clone() }).collect()
+        let ended = || SubagentNews::Ended {
+            status: SubagentStatus::Cancelled,
+            text: STOPPED.to_owned(),
+        };
+        self.0
+            .iter()
+            .map(|open| SubagentEvent {
+                news: ended(),
+                ..open.clone()
+            })
+            .collect()
     }
 }
 
@@ -71,11 +80,28 @@ fn step(message: &Message) -> Map<String, Value> {
     match &message.kind {
         MessageKind::Tool { .. } => fields.insert("tool_name".to_owned(), json!(message.name)),
         kind => {
-            let unreadable = if let MessageKind::Ai { invalid_tool_calls, .. } = kind { invalid_tool_calls.as_slice() } else { &[] };
+            let unreadable = if let MessageKind::Ai {
+                invalid_tool_calls, ..
+            } = kind
+            {
+                invalid_tool_calls.as_slice()
+            } else {
+                &[]
+            };
             if !unreadable.is_empty() {
-                fields.insert("invalid_tool_calls".to_owned(), unreadable.iter().map(misspelled).collect());
+                fields.insert(
+                    "invalid_tool_calls".to_owned(),
+                    unreadable.iter().map(misspelled).collect(),
+                );
             }
-            fields.insert("tool_calls".to_owned(), message.tool_calls().iter().map(|call| called(&call.name, &call.args)).collect())
+            fields.insert(
+                "tool_calls".to_owned(),
+                message
+                    .tool_calls()
+                    .iter()
+                    .map(|call| called(&call.name, &call.args))
+                    .collect(),
+            )
         }
     };
     fields
@@ -84,7 +110,9 @@ fn step(message: &Message) -> Map<String, Value> {
 fn misspelled(call: &InvalidToolCall) -> Value {
     match clipped(call.args.as_deref().unwrap_or_default()) {
         (args, false) => json!({ "name": call.name, "args": args }),
-        (beginning, true) => json!({ "name": call.name, "args": beginning, "args_truncated": true }),
+        (beginning, true) => {
+            json!({ "name": call.name, "args": beginning, "args_truncated": true })
+        }
     }
 }
 
@@ -111,22 +139,48 @@ mod tests {
     use crate::runtime::agent::TokenCount;
 
     fn event(task: &str, news: SubagentNews) -> SubagentEvent {
-        let usage = TokenCount { input_tokens: 2, output_tokens: 1, total_tokens: 3 };
-        SubagentEvent { task_id: task.to_owned(), model_name: "m".to_owned(), usage, news }
+        let usage = TokenCount {
+            input_tokens: 2,
+            output_tokens: 1,
+            total_tokens: 3,
+        };
+        SubagentEvent {
+            task_id: task.to_owned(),
+            model_name: "m".to_owned(),
+            usage,
+            news,
+        }
     }
 
     fn said(message: Message, index: usize) -> SubagentNews {
-        SubagentNews::Said { message, index, total: index }
+        SubagentNews::Said {
+            message,
+            index,
+            total: index,
+        }
     }
 
     #[test]
     fn each_kind_of_news_has_its_row() {
-        let (kind, content, found_by) = row(&event("c", SubagentNews::Started { description: "look".to_owned() }));
-        assert_eq!((kind, content), ("subagent.start", json!({"task_id": "c", "description": "look"})));
+        let (kind, content, found_by) = row(&event(
+            "c",
+            SubagentNews::Started {
+                description: "look".to_owned(),
+            },
+        ));
+        assert_eq!(
+            (kind, content),
+            (
+                "subagent.start",
+                json!({"task_id": "c", "description": "look"})
+            )
+        );
         assert_eq!(Value::from(found_by), json!({"task_id": "c"}));
         let call = ToolCall::new("t", "ls", Map::from_iter([("path".to_owned(), json!("/"))]));
         let asking = Message::ai("I look").with(|body| {
-            let MessageKind::Ai { tool_calls, .. } = &mut body.kind else { return };
+            let MessageKind::Ai { tool_calls, .. } = &mut body.kind else {
+                return;
+            };
             tool_calls.push(call.clone());
         });
         let (kind, content, found_by) = row(&event("c", said(asking, 1)));
@@ -136,10 +190,29 @@ mod tests {
         });
         assert_eq!((kind, content), ("subagent.step", expected));
         assert_eq!(found_by["message_index"], 1);
-        let (_, content, _) = row(&event("c", said(Message::tool(&call, "x".repeat(9_000), ToolStatus::Success), 2)));
-        assert_eq!((&content["tool_name"], &content["kind"], &content["truncated"]), (&json!("ls"), &json!("tool"), &json!(true)));
+        let (_, content, _) = row(&event(
+            "c",
+            said(
+                Message::tool(&call, "x".repeat(9_000), ToolStatus::Success),
+                2,
+            ),
+        ));
+        assert_eq!(
+            (
+                &content["tool_name"],
+                &content["kind"],
+                &content["truncated"]
+            ),
+            (&json!("ls"), &json!("tool"), &json!(true))
+        );
         assert_eq!(content["text"].as_str().unwrap().len(), MAX_TEXT_CHARS);
-        let (kind, content, _) = row(&event("c", SubagentNews::Ended { status: SubagentStatus::TimedOut, text: "late".to_owned() }));
+        let (kind, content, _) = row(&event(
+            "c",
+            SubagentNews::Ended {
+                status: SubagentStatus::TimedOut,
+                text: "late".to_owned(),
+            },
+        ));
         let usage = json!({"input_tokens": 2, "output_tokens": 1, "total_tokens": 3});
         let expected = json!({"task_id": "c", "status": "timed_out", "model_name": "m", "usage": usage, "error": "late"});
         assert_eq!((kind, content), ("subagent.end", expected));
@@ -152,7 +225,10 @@ mod tests {
             "invalid_tool_calls": [{"id": "t", "name": "pay", "args": "{\"what", "error": "no JSON"}],
         }));
         let (_, content, _) = row(&event("c", said(asking.unwrap(), 1)));
-        assert_eq!((&content["invalid_tool_calls"], &content["tool_calls"]), (&json!([{"name": "pay", "args": "{\"what"}]), &json!([])));
+        assert_eq!(
+            (&content["invalid_tool_calls"], &content["tool_calls"]),
+            (&json!([{"name": "pay", "args": "{\"what"}]), &json!([]))
+        );
     }
 
     #[test]
@@ -160,19 +236,46 @@ mod tests {
         let args = Map::from_iter([("content".to_owned(), json!("é".repeat(9_000)))]);
         let told = called("write_file", &args);
         assert_eq!(told["args_truncated"], true);
-        assert!(told["args"].as_str().unwrap().starts_with("{\"content\":\"éé"));
+        assert!(
+            told["args"]
+                .as_str()
+                .unwrap()
+                .starts_with("{\"content\":\"éé")
+        );
     }
 
     #[test]
     fn only_those_under_way_are_cut() {
         let mut open = OpenSubagents::default();
         for task in ["a", "b"] {
-            open.hear(&event(task, SubagentNews::Started { description: String::new() }));
+            open.hear(&event(
+                task,
+                SubagentNews::Started {
+                    description: String::new(),
+                },
+            ));
             open.hear(&event(task, said(Message::ai("x"), 1)));
         }
-        open.hear(&event("a", SubagentNews::Ended { status: SubagentStatus::Completed, text: String::new() }));
+        open.hear(&event(
+            "a",
+            SubagentNews::Ended {
+                status: SubagentStatus::Completed,
+                text: String::new(),
+            },
+        ));
         let cut = open.cut();
-        assert_eq!(cut.iter().map(|event| event.task_id.as_str()).collect::<Vec<_>>(), ["b"]);
-        assert!(matches!(cut[0].news, SubagentNews::Ended { status: SubagentStatus::Cancelled, .. }));
+        assert_eq!(
+            cut.iter()
+                .map(|event| event.task_id.as_str())
+                .collect::<Vec<_>>(),
+            ["b"]
+        );
+        assert!(matches!(
+            cut[0].news,
+            SubagentNews::Ended {
+                status: SubagentStatus::Cancelled,
+                ..
+            }
+        ));
     }
 }

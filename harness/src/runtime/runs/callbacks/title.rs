@@ -11,11 +11,17 @@ pub(crate) struct RunTitleCallback(Option<String>);
 impl RunTitleCallback {
     pub(crate) fn hear(&mut self, event: &AgentEvent) {
         let title = match event {
-            AgentEvent::Step(step) => step.update.as_ref().and_then(|update| update.channels.get("title")),
+            AgentEvent::Step(step) => step
+                .update
+                .as_ref()
+                .and_then(|update| update.channels.get("title")),
             AgentEvent::Custom(payload) => payload.get("title"),
             _ => None,
         };
-        if let Some(title) = title.and_then(Value::as_str).filter(|title| !title.is_empty()) {
+        if let Some(title) = title
+            .and_then(Value::as_str)
+            .filter(|title| !title.is_empty())
+        {
             self.0 = Some(title.to_owned());
         }
     }

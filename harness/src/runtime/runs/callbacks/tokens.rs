@@ -21,7 +21,9 @@ pub(crate) struct RunTokenCallback {
 
 impl RunTokenCallback {
     pub(crate) fn hear(&mut self, event: &AgentEvent) {
-        let AgentEvent::ModelCall(call) = event else { return };
+        let AgentEvent::ModelCall(call) = event else {
+            return;
+        };
         if let Some(usage) = &call.usage
             && self.counted.insert(call.call_id.clone())
         {
@@ -43,7 +45,11 @@ impl RunTokenCallback {
         add(&mut totals.total_output_tokens, usage.output_tokens);
         add(&mut totals.total_tokens, total);
         let held = self.by_model.get(&call.model);
-        let part = |key: &str| held.and_then(|held| held.get(key)).and_then(Value::as_u64).unwrap_or(0);
+        let part = |key: &str| {
+            held.and_then(|held| held.get(key))
+                .and_then(Value::as_u64)
+                .unwrap_or(0)
+        };
         let mut entry = json!({
             "input_tokens": part("input_tokens").saturating_add(usage.input_tokens),
             "output_tokens": part("output_tokens").saturating_add(usage.output_tokens),
@@ -57,7 +63,11 @@ impl RunTokenCallback {
     }
 
     /// The whole completion data; messages are counted by the journal, which also knows the first question and the last answer.
-    pub(crate) fn completion_data(&self, message_count: u64, (question, answer): (Option<String>, Option<String>)) -> RunCompletionData {
+    pub(crate) fn completion_data(
+        &self,
+        message_count: u64,
+        (question, answer): (Option<String>, Option<String>),
+    ) -> RunCompletionData {
         RunCompletionData {
             message_count,
             first_human_message: question.map(|text| excerpt(&text)),
@@ -86,7 +96,11 @@ mod tests {
     fn counts_beyond_all_measure_stop_at_the_largest_number() {
         let mut tokens = RunTokenCallback::default();
         for call_id in ["a", "b"] {
-            let usage = UsageMetadata { input_tokens: u64::MAX, output_tokens: u64::MAX, ..UsageMetadata::default() };
+            let usage = UsageMetadata {
+                input_tokens: u64::MAX,
+                output_tokens: u64::MAX,
+                ..UsageMetadata::default()
+            };
             tokens.hear(&AgentEvent::ModelCall(ModelCallRecord {
                 call_id: call_id.to_owned(),
                 caller: "lead_agent".to_owned(),
@@ -98,7 +112,13 @@ mod tests {
         }
         let once = tokens.completion_data(1, (None, None));
         let all = once.clone().and(once);
-        assert_eq!((all.total_tokens, all.lead_agent_tokens, all.llm_call_count), (u64::MAX, u64::MAX, 4));
-        assert_eq!(all.token_usage_by_model["m"]["input_tokens"], json!(u64::MAX));
+        assert_eq!(
+            (all.total_tokens, all.lead_agent_tokens, all.llm_call_count),
+            (u64::MAX, u64::MAX, 4)
+        );
+        assert_eq!(
+            all.token_usage_by_model["m"]["input_tokens"],
+            json!(u64::MAX)
+        );
     }
 }

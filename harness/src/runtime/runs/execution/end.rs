@@ -39,7 +39,11 @@ pub(super) enum StreamEnd {
 
 impl StreamEnd {
     pub(super) fn failed(name: &str, message: impl Into<String>) -> Self {
-        Self::Failed { name: name.to_owned(), message: message.into(), stop_reason: None }
+        Self::Failed {
+            name: name.to_owned(),
+            message: message.into(),
+            stop_reason: None,
+        }
     }
 
     /// The status the run gets; `None` when it is not ours to say.
@@ -56,7 +60,10 @@ impl StreamEnd {
     /// Questions that stay open.
     pub(super) fn questions(&self) -> &[serde_json::Value] {
         match self {
-            Self::Done(AgentOutcome { kind: StopKind::Question(questions), .. }) => questions,
+            Self::Done(AgentOutcome {
+                kind: StopKind::Question(questions),
+                ..
+            }) => questions,
             _ => &[],
         }
     }
@@ -87,7 +94,9 @@ impl From<CommitError> for StreamEnd {
                 stop_reason: Some(STORAGE_FULL.to_owned()),
             },
             CommitError::Store(StoreError::Unavailable(_)) => Self::Away,
-            CommitError::Store(error) => Self::failed("StorageError", format!("the run cannot be stored: {error}")),
+            CommitError::Store(error) => {
+                Self::failed("StorageError", format!("the run cannot be stored: {error}"))
+            }
             CommitError::AlreadyTerminal(_) | CommitError::Gone(_) => Self::Gone,
             CommitError::OwnershipLost { .. } => Self::Lost,
         }

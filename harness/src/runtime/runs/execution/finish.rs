@@ -32,7 +32,9 @@ impl Execution {
     pub(super) async fn finish(&mut self, end: StreamEnd) -> Option<RunOutcome> {
         heavy_poll(Size::messages(self.progress.state.messages())).await;
         let mut end = self.judge(end);
-        let Some(mut status) = end.status() else { return self.part(&end).await };
+        let Some(mut status) = end.status() else {
+            return self.part(&end).await;
+        };
         let rolled_back = is_undone(&end);
         if !rolled_back {
             self.settle(&end).await;
@@ -41,9 +43,20 @@ impl Execution {
         let mut stored = self.journal.confirm_steps().await;
         if stored.is_ok() {
             let error = error_of(&end);
-            let error = error.as_ref().map(|(name, text)| (name.as_str(), text.as_str()));
-            self.callbacks.run_ended(status.as_str(), error, &self.progress.before, &self.progress.state);
-            let rows = if rolled_back { Vec::new() } else { self.callbacks.flush() };
+            let error = error
+                .as_ref()
+                .map(|(name, text)| (name.as_str(), text.as_str()));
+            self.callbacks.run_ended(
+                status.as_str(),
+                error,
+                &self.progress.before,
+                &self.progress.state,
+            );
+            let rows = if rolled_back {
+                Vec::new()
+            } else {
+                self.callbacks.flush()
+            };
             self.journal.events(rows);
             stored = self.journal.finish(self.run_end(&end, status)).await;
         }
@@ -51,8 +64,15 @@ impl Execution {
             tracing::error!(%error, "steps of the run cannot be stored and are given up");
             end = without_steps(end, &error);
             status = end.status()?;
-            let input = if rolled_back { Default::default() } else { restored_input(&self.record, &self.parts).await };
-            stored = self.journal.finish_without_steps(self.run_end(&end, status), input).await;
+            let input = if rolled_back {
+                Default::default()
+            } else {
+                restored_input(&self.record, &self.parts).await
+            };
+            stored = self
+                .journal
+                .finish_without_steps(self.run_end(&end, status), input)
+                .await;
         }
         match stored {
             Ok(()) => {}
@@ -73,25 +93,44 @@ impl Execution {
             self.close_frames(&end);
             let _fenced = self.publish_frames().await;
         }
-        if rolled_back && let Err(error) = self.parts.events.delete_run(&self.plan.thread_id, &self.plan.run_id).await {
+        if rolled_back
+            && let Err(error) = self
+                .parts
+                .events
+                .delete_run(&self.plan.thread_id, &self.plan.run_id)
+                .await
+        {
             tracing::warn!(%error, "the journal rows of a rolled-back run stay");
         }
         self.tell_end(&end, &self.run_end(&end, status)).await;
         fail_points::pass("end.told");
         let error = error_of(&end);
         self.publish_end(&end, error.clone()).await;
-        let state = if rolled_back { &self.progress.before } else { &self.progress.state };
+        let state = if rolled_back {
+            &self.progress.before
+        } else {
+            &self.progress.state
+        };
         Some(RunOutcome {
             status,
-            error: error.filter(|_| matches!(status, RunStatus::Error | RunStatus::Timeout) && !rolled_back),
-            values: Some(RunValues { state: state.clone(), questions: end.questions().to_vec() }),
+            error: error.filter(|_| {
+                matches!(status, RunStatus::Error | RunStatus::Timeout) && !rolled_back
+            }),
+            values: Some(RunValues {
+                state: state.clone(),
+                questions: end.questions().to_vec(),
+            }),
         })
     }
 
     /// What the store is to say of the end.
     fn run_end(&self, end: &StreamEnd, status: RunStatus) -> RunEnd {
         let (rolled_back, error) = (is_undone(end), error_of(end));
-        let nodes_due = if rolled_back { self.progress.due_before } else { !self.progress.next.is_empty() };
+        let nodes_due = if rolled_back {
+            self.progress.due_before
+        } else {
+            !self.progress.next.is_empty()
+        };
         RunEnd {
             status,
             stop_reason: stop_reason(end),
@@ -99,7 +138,9 @@ impl Execution {
             thread_status: thread_status(status, nodes_due, rolled_back),
             title: self.title(rolled_back),
             webhook: self.webhook(end, rolled_back, error.as_ref()),
-            kept_values: self.goes_before_its_request().then(|| self.last_values(end, rolled_back)),
+            kept_values: self
+                .goes_before_its_request()
+                .then(|| self.last_values(end, rolled_back)),
             discard_checkpoints: rolled_back,
             forget_calls: self.record.attempt > 1 || self.journal.has_calls(),
             error_name: error.as_ref().map(|(name, _)| name.clone()),
@@ -121,7 +162,9 @@ impl Execution {
                 None
             }
             StreamEnd::Gone => {
-                tracing::warn!("the run was deleted, or ended by somebody else; nothing more is written");
+                tracing::warn!(
+                    "the run was deleted, or ended by somebody else; nothing more is written"
+                );
                 self.tell_stored_end().await
             }
             _ => {
@@ -135,21 +178,43 @@ impl Execution {
 
     /// Tells viewers how somebody else has ended the run. Who waits here asks the store, unless the run was deleted.
     async fn tell_stored_end(&mut self) -> Option<RunOutcome> {
-        let stored = match self.parts.query.get(&self.record.run_id, &Owner::None).await {
+        let stored = match self
+            .parts
+            .query
+            .get(&self.record.run_id, &Owner::None)
+            .await
+        {
             Ok(stored) => stored,
             Err(error) => {
                 tracing::warn!(%error, "how the run ended cannot be read; who follows it asks again");
                 return None;
             }
         };
-        let kind = stored.as_ref().map_or(Some(TerminalKind::Cancel), terminal_of)?;
+        let kind = stored
+            .as_ref()
+            .map_or(Some(TerminalKind::Cancel), terminal_of)?;
         let failed = stored.as_ref().filter(|_| kind == TerminalKind::Error);
-        let data = failed.map(|run| error_frame(run.error_name(), run.error.as_deref().unwrap_or("the run failed")).data.into_bytes());
+        let data = failed.map(|run| {
+            error_frame(
+                run.error_name(),
+                run.error.as_deref().unwrap_or("the run failed"),
+            )
+            .data
+            .into_bytes()
+        });
         // Whoever ended it may have told already.
-        let _told_before = self.parts.bridge.publish_terminal(&self.key, kind, data).await;
+        let _told_before = self
+            .parts
+            .bridge
+            .publish_terminal(&self.key, kind, data)
+            .await;
         self.always_after().await;
         let error = ("RunLost".to_owned(), "the run was deleted".to_owned());
-        stored.is_none().then_some(RunOutcome { status: RunStatus::Error, error: Some(error), values: None })
+        stored.is_none().then_some(RunOutcome {
+            status: RunStatus::Error,
+            error: Some(error),
+            values: None,
+        })
     }
 
     /// Gives the run back where its last step ended. What was said since is said again by who goes on with it.
@@ -174,7 +239,14 @@ impl Execution {
         while let Err(CommitError::Store(error)) = self.hand_over().await {
             tracing::warn!(%error, "the run cannot be given back yet");
             // A cancel waits too: it is given back with the run.
-            if self.parts.tasks.token().run_until_cancelled(tokio::time::sleep(END_LATER)).await.is_none() {
+            if self
+                .parts
+                .tasks
+                .token()
+                .run_until_cancelled(tokio::time::sleep(END_LATER))
+                .await
+                .is_none()
+            {
                 return;
             }
         }
@@ -182,13 +254,27 @@ impl Execution {
 
     /// Forgets what only viewers under way still need.
     pub(super) async fn always_after(&mut self) {
-        self.parts.bridge.cleanup(&self.record.run_id, self.plan.limits.stream_retention).await;
+        self.parts
+            .bridge
+            .cleanup(&self.record.run_id, self.plan.limits.stream_retention)
+            .await;
     }
 
     /// An answer that only stands in for a failed provider makes the run a failed one, although the stream ended well.
     fn judge(&self, end: StreamEnd) -> StreamEnd {
-        let StreamEnd::Done(AgentOutcome { kind: StopKind::Completed, .. }) = &end else { return end };
-        let last = self.progress.state.messages().last().filter(|message| message.is_ai() && message.flag(kwargs::ERROR_FALLBACK));
+        let StreamEnd::Done(AgentOutcome {
+            kind: StopKind::Completed,
+            ..
+        }) = &end
+        else {
+            return end;
+        };
+        let last = self
+            .progress
+            .state
+            .messages()
+            .last()
+            .filter(|message| message.is_ai() && message.flag(kwargs::ERROR_FALLBACK));
         last.map_or(end, |message| StreamEnd::Failed {
             name: fallback_text(message, "error_type").unwrap_or_else(|| "ModelError".to_owned()),
             message: fallback_text(message, "error_detail")
@@ -201,8 +287,14 @@ impl Execution {
     /// Brings the saved state up to what viewers saw: text streamed before a cancel, changes since the last checkpoint.
     async fn settle(&mut self, end: &StreamEnd) {
         match end {
-            StreamEnd::Done(AgentOutcome { kind: StopKind::Completed, .. }) => self.progress.next.clear(),
-            StreamEnd::Done(AgentOutcome { kind: StopKind::Question(questions), .. }) => self.attach_questions(questions),
+            StreamEnd::Done(AgentOutcome {
+                kind: StopKind::Completed,
+                ..
+            }) => self.progress.next.clear(),
+            StreamEnd::Done(AgentOutcome {
+                kind: StopKind::Question(questions),
+                ..
+            }) => self.attach_questions(questions),
             StreamEnd::Done(_) => {}
             _ => {
                 let partial = self.partial.take();
@@ -215,12 +307,17 @@ impl Execution {
                     self.callbacks.hear(&cut);
                     self.encoder.encode(&cut, &mut self.frames);
                 }
-                let update = self.plan.agent.settle(&self.progress.state, partial.filter(|_| self.plan.keep_partial));
+                let update = self.plan.agent.settle(
+                    &self.progress.state,
+                    partial.filter(|_| self.plan.keep_partial),
+                );
                 if !update.is_empty() {
                     let state = Arc::make_mut(&mut self.progress.state);
                     match state.apply(update, &*self.parts.ids) {
                         Ok(()) => self.progress.dirty = true,
-                        Err(error) => tracing::warn!(%error, "the last words of the run cannot be reduced"),
+                        Err(error) => {
+                            tracing::warn!(%error, "the last words of the run cannot be reduced")
+                        }
                     }
                 }
                 let error = match end {
@@ -228,7 +325,11 @@ impl Execution {
                     _ => error_of(end).map(|(_, text)| text).unwrap_or_default(),
                 };
                 // A task that waits for a person was not at work.
-                let at_work = self.progress.next.iter_mut().filter(|task| task.interrupts.is_empty());
+                let at_work = self
+                    .progress
+                    .next
+                    .iter_mut()
+                    .filter(|task| task.interrupts.is_empty());
                 at_work.for_each(|task| task.error = Some(error.clone()));
             }
         }
@@ -246,7 +347,11 @@ impl Execution {
         if self.progress.own_checkpoint.is_none() {
             self.progress.own_checkpoint = self.progress.found.take();
         }
-        let saved = if self.is_changed() { self.save().await } else { Ok(()) };
+        let saved = if self.is_changed() {
+            self.save().await
+        } else {
+            Ok(())
+        };
         if let Some(held) = self.held.take() {
             self.journal.checkpoint(held);
         }
@@ -254,12 +359,22 @@ impl Execution {
     }
 
     fn is_changed(&self) -> bool {
-        self.progress.dirty || self.progress.own_checkpoint.as_ref().is_some_and(|own| own.next != self.progress.next)
+        self.progress.dirty
+            || self
+                .progress
+                .own_checkpoint
+                .as_ref()
+                .is_some_and(|own| own.next != self.progress.next)
     }
 
     /// Agents may ask without naming the task that does.
     fn attach_questions(&mut self, questions: &[serde_json::Value]) {
-        if self.progress.next.iter().any(|task| !task.interrupts.is_empty()) {
+        if self
+            .progress
+            .next
+            .iter()
+            .any(|task| !task.interrupts.is_empty())
+        {
             return;
         }
         if self.progress.next.is_empty() {
@@ -271,10 +386,17 @@ impl Execution {
 
     fn close_frames(&mut self, end: &StreamEnd) {
         match end {
-            StreamEnd::Done(AgentOutcome { kind: StopKind::Breakpoint, .. }) => self.encoder.interrupt(&[], &mut self.frames),
-            StreamEnd::Done(AgentOutcome { kind: StopKind::Question(questions), .. }) => {
+            StreamEnd::Done(AgentOutcome {
+                kind: StopKind::Breakpoint,
+                ..
+            }) => self.encoder.interrupt(&[], &mut self.frames),
+            StreamEnd::Done(AgentOutcome {
+                kind: StopKind::Question(questions),
+                ..
+            }) => {
                 self.encoder.interrupt(questions, &mut self.frames);
-                self.encoder.values(&self.progress.state, questions, &mut self.frames);
+                self.encoder
+                    .values(&self.progress.state, questions, &mut self.frames);
             }
             _ => {}
         }
@@ -283,10 +405,20 @@ impl Execution {
         }
     }
 
-    fn webhook(&self, end: &StreamEnd, rolled_back: bool, error: Option<&(String, String)>) -> Option<WebhookCall> {
+    fn webhook(
+        &self,
+        end: &StreamEnd,
+        rolled_back: bool,
+        error: Option<&(String, String)>,
+    ) -> Option<WebhookCall> {
         let url = self.record.webhook.clone()?;
         let values = serde_json::from_slice(&self.last_values(end, rolled_back)).ok();
-        Some(WebhookCall { url, started_at: self.record.updated_at, values, error: error.cloned() })
+        Some(WebhookCall {
+            url,
+            started_at: self.record.updated_at,
+            values,
+            error: error.cloned(),
+        })
     }
 
     /// Whether the run's state goes with its thread while its request may come again.
@@ -295,7 +427,11 @@ impl Execution {
     }
 
     fn last_values(&self, end: &StreamEnd, rolled_back: bool) -> Bytes {
-        let state = if rolled_back { &self.progress.before } else { &self.progress.state };
+        let state = if rolled_back {
+            &self.progress.before
+        } else {
+            &self.progress.state
+        };
         values_json(state, end.questions())
     }
 
@@ -303,7 +439,11 @@ impl Execution {
         if rolled_back {
             return None;
         }
-        self.progress.state.title().map(str::to_owned).or_else(|| self.callbacks.title())
+        self.progress
+            .state
+            .title()
+            .map(str::to_owned)
+            .or_else(|| self.callbacks.title())
     }
 
     async fn publish_end(&self, end: &StreamEnd, error: Option<(String, String)>) {
@@ -311,12 +451,25 @@ impl Execution {
             (StreamEnd::Cancelled(_), _) => (TerminalKind::Cancel, None),
             (_, Some((name, text))) => {
                 // An answer stood in for the failure: viewers have read it, and an error event would hide it.
-                let shown = self.progress.state.messages().last().is_some_and(|message| message.flag(kwargs::ERROR_FALLBACK));
-                (TerminalKind::Error, (!shown).then(|| error_frame(&name, &text).data.into_bytes()))
+                let shown = self
+                    .progress
+                    .state
+                    .messages()
+                    .last()
+                    .is_some_and(|message| message.flag(kwargs::ERROR_FALLBACK));
+                (
+                    TerminalKind::Error,
+                    (!shown).then(|| error_frame(&name, &text).data.into_bytes()),
+                )
             }
             _ => (TerminalKind::End, None),
         };
-        match self.parts.bridge.publish_terminal(&self.key, kind, data).await {
+        match self
+            .parts
+            .bridge
+            .publish_terminal(&self.key, kind, data)
+            .await
+        {
             Ok(()) | Err(BridgeError::Ended(_) | BridgeError::Closed) => {}
             Err(error) => tracing::warn!(%error, "the end did not reach the stream"),
         }
@@ -325,23 +478,38 @@ impl Execution {
     async fn tell_end(&self, end: &StreamEnd, run_end: &RunEnd) {
         let completion = run_end.completion.clone();
         let kind = match end {
-            StreamEnd::Done(_) => LifecycleKind::RunCompleted { completion, title: run_end.title.clone() },
+            StreamEnd::Done(_) => LifecycleKind::RunCompleted {
+                completion,
+                title: run_end.title.clone(),
+            },
             StreamEnd::Cancelled(_) => LifecycleKind::RunCancelled { completion },
-            _ => LifecycleKind::RunFailed { error: run_end.error.clone().unwrap_or_default(), completion },
+            _ => LifecycleKind::RunFailed {
+                error: run_end.error.clone().unwrap_or_default(),
+                completion,
+            },
         };
         self.tell(kind).await;
-        self.tell(LifecycleKind::ThreadStatusUpdated(run_end.thread_status)).await;
+        self.tell(LifecycleKind::ThreadStatusUpdated(run_end.thread_status))
+            .await;
     }
 
     /// Tells the observer.
     pub(super) async fn tell(&self, kind: LifecycleKind) {
-        RunLifecycleEvent::of(&self.record, kind).tell(&*self.parts.observer).await;
+        RunLifecycleEvent::of(&self.record, kind)
+            .tell(&*self.parts.observer)
+            .await;
     }
 }
 
 /// Whether the run stops for a person, who is to say how it goes on.
 fn asks(end: &StreamEnd) -> bool {
-    matches!(end, StreamEnd::Done(AgentOutcome { kind: StopKind::Question(_) | StopKind::Breakpoint, .. }))
+    matches!(
+        end,
+        StreamEnd::Done(AgentOutcome {
+            kind: StopKind::Question(_) | StopKind::Breakpoint,
+            ..
+        })
+    )
 }
 
 fn is_undone(end: &StreamEnd) -> bool {
@@ -361,7 +529,12 @@ fn without_steps(end: StreamEnd, error: &StoreError) -> StreamEnd {
 }
 
 fn fallback_text(message: &Message, key: &str) -> Option<String> {
-    message.additional_kwargs.get(key).and_then(serde_json::Value::as_str).filter(|text| !text.is_empty()).map(str::to_owned)
+    message
+        .additional_kwargs
+        .get(key)
+        .and_then(serde_json::Value::as_str)
+        .filter(|text| !text.is_empty())
+        .map(str::to_owned)
 }
 
 /// The class and text of an end that is not a good one.
@@ -369,7 +542,9 @@ fn error_of(end: &StreamEnd) -> Option<(String, String)> {
     match end {
         StreamEnd::Failed { name, message, .. } => Some((name.clone(), message.clone())),
         StreamEnd::TimedOut(reason) => Some(("TimeoutError".to_owned(), (*reason).to_owned())),
-        StreamEnd::Cancelled(CancelAction::Rollback) => Some(("UserRollback".to_owned(), "Rolled back by user".to_owned())),
+        StreamEnd::Cancelled(CancelAction::Rollback) => {
+            Some(("UserRollback".to_owned(), "Rolled back by user".to_owned()))
+        }
         StreamEnd::Cancelled(CancelAction::Interrupt) | StreamEnd::Done(_) => None,
         StreamEnd::Gone | StreamEnd::Lost | StreamEnd::HandedOver | StreamEnd::Away => None,
     }

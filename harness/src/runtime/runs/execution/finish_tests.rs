@@ -13,8 +13,8 @@ use tokio::time::Instant;
 use crate::messages::Message;
 use crate::runtime::actor_context::Owner;
 use crate::runtime::agent::{
-    Agent, AgentEvent, AgentInput, AgentOutcome, AgentResolver, AgentStream, AssistantInfo, RunContext, StepEvent, StopKind,
-    UnknownAssistant,
+    Agent, AgentEvent, AgentInput, AgentOutcome, AgentResolver, AgentStream, AssistantInfo,
+    RunContext, StepEvent, StopKind, UnknownAssistant,
 };
 use crate::runtime::checkpoint::PendingTask;
 use crate::runtime::memory::runtime_in_memory;
@@ -51,18 +51,40 @@ fn away(_: &RunCommit) -> Option<StoreError> {
 struct FiveSteps;
 
 impl Agent for FiveSteps {
-    fn stream(&self, input: AgentInput, ctx: RunContext, events: mpsc::UnboundedReceiver<AgentEvent>) -> AgentStream {
+    fn stream(
+        &self,
+        input: AgentInput,
+        ctx: RunContext,
+        events: mpsc::UnboundedReceiver<AgentEvent>,
+    ) -> AgentStream {
         let driver = async move {
             let mut state = input.state;
             for steps in 1..=5 {
                 tokio::time::sleep(Duration::from_secs(1)).await;
-                let update = StateUpdate::messages([Message::ai(steps.to_string()).with(|body| body.id = Some(ctx.ids.message_id()))]);
+                let update = StateUpdate::messages([Message::ai(steps.to_string())
+                    .with(|body| body.id = Some(ctx.ids.message_id()))]);
                 state.apply(update.clone(), &*ctx.ids)?;
-                let next = if steps < 5 { vec![PendingTask::new(format!("task-{steps}"), "model")] } else { vec![] };
-                let (node, update, state) = ("model".to_owned(), Some(update), Arc::new(state.clone()));
-                ctx.sink.emit(AgentEvent::Step(StepEvent { node, update, state, next, machine: json!({}), steps, checkpoint: true }));
+                let next = if steps < 5 {
+                    vec![PendingTask::new(format!("task-{steps}"), "model")]
+                } else {
+                    vec![]
+                };
+                let (node, update, state) =
+                    ("model".to_owned(), Some(update), Arc::new(state.clone()));
+                ctx.sink.emit(AgentEvent::Step(StepEvent {
+                    node,
+                    update,
+                    state,
+                    next,
+                    machine: json!({}),
+                    steps,
+                    checkpoint: true,
+                }));
             }
-            Ok(AgentOutcome { kind: StopKind::Completed, stop_reason: None })
+            Ok(AgentOutcome {
+                kind: StopKind::Completed,
+                stop_reason: None,
+            })
         };
         AgentStream::new(events, driver.boxed())
     }
@@ -74,7 +96,11 @@ impl Agent for FiveSteps {
 
 #[async_trait]
 impl AgentResolver for FiveSteps {
-    async fn resolve(&self, _assistant: &str, _options: &Map<String, Value>) -> Result<Arc<dyn Agent>, UnknownAssistant> {
+    async fn resolve(
+        &self,
+        _assistant: &str,
+        _options: &Map<String, Value>,
+    ) -> Result<Arc<dyn Agent>, UnknownAssistant> {
         Ok(Arc::new(FiveSteps))
     }
 
@@ -87,21 +113,47 @@ fn refusing(refuses: fn(&RunCommit) -> Option<StoreError>) -> (RunsFacade, Arc<R
     refusing_over(facade().parts().clone(), refuses)
 }
 
-fn refusing_over(parts: RuntimeParts, refuses: fn(&RunCommit) -> Option<StoreError>) -> (RunsFacade, Arc<Refusing>) {
-    let commit = Arc::new(Refusing { store: parts.commit.clone(), refuses: Mutex::new(refuses) });
-    (over(RuntimeParts { commit: commit.clone(), ..parts }), commit)
+fn refusing_over(
+    parts: RuntimeParts,
+    refuses: fn(&RunCommit) -> Option<StoreError>,
+) -> (RunsFacade, Arc<Refusing>) {
+    let commit = Arc::new(Refusing {
+        store: parts.commit.clone(),
+        refuses: Mutex::new(refuses),
+    });
+    (
+        over(RuntimeParts {
+            commit: commit.clone(),
+            ..parts
+        }),
+        commit,
+    )
 }
 
 async fn saved(facade: &RunsFacade) -> Vec<String> {
-    let head = facade.parts().checkpointer.get(&thread(), None).await.unwrap();
-    head.iter().flat_map(|head| head.state.messages()).map(|message| message.content.text()).collect()
+    let head = facade
+        .parts()
+        .checkpointer
+        .get(&thread(), None)
+        .await
+        .unwrap();
+    head.iter()
+        .flat_map(|head| head.state.messages())
+        .map(|message| message.content.text())
+        .collect()
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_run_that_waits_for_the_store_stops_when_it_is_told_to() {
     as_user(async {
         let (facade, _) = refusing(away);
-        let run = facade.create_background(RunSpec { durability: Durability::Sync, ..spec("finish") }).await.unwrap();
+        let run = facade
+            .create_background(RunSpec {
+                durability: Durability::Sync,
+                ..spec("finish")
+            })
+            .await
+            .unwrap();
         tokio::time::sleep(Duration::from_secs(3)).await;
         assert_eq!(facade.live_runs(), 1);
         let told = Instant::now();
@@ -109,9 +161,23 @@ async fn a_run_that_waits_for_the_store_stops_when_it_is_told_to() {
         while facade.live_runs() > 0 {
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
-        assert!(told.elapsed() < Duration::from_secs(5), "{:?}", told.elapsed());
-        let stored = facade.parts().query.get(&run.run_id, &Owner::None).await.unwrap().unwrap();
-        assert_eq!((stored.status, stored.attempt), (RunStatus::Starting, 1), "it is taken over by who finds it");
+        assert!(
+            told.elapsed() < Duration::from_secs(5),
+            "{:?}",
+            told.elapsed()
+        );
+        let stored = facade
+            .parts()
+            .query
+            .get(&run.run_id, &Owner::None)
+            .await
+            .unwrap()
+            .unwrap();
+        assert_eq!(
+            (stored.status, stored.attempt),
+            (RunStatus::Starting, 1),
+            "it is taken over by who finds it"
+        );
     })
     .await;
 }
@@ -122,11 +188,24 @@ async fn a_run_keeps_its_steps_however_long_the_store_is_away_at_its_end() {
         let (facade, commit) = refusing(away);
         let (run, outcome) = facade.create_for_waiting(spec("finish")).await.unwrap();
         let mut outcome = Box::pin(outcome);
-        assert!(tokio::time::timeout(Duration::from_secs(600), &mut outcome).await.is_err(), "it may not be over");
+        assert!(
+            tokio::time::timeout(Duration::from_secs(600), &mut outcome)
+                .await
+                .is_err(),
+            "it may not be over"
+        );
         *commit.refuses.lock() = |_| None;
         assert_eq!(texts(&outcome.await), ["hello", "one two"]);
         assert_eq!(saved(&facade).await, ["hello", "one two"]);
-        assert_eq!(facade.get_run(None, &run.run_id).await.unwrap().unwrap().status, RunStatus::Success);
+        assert_eq!(
+            facade
+                .get_run(None, &run.run_id)
+                .await
+                .unwrap()
+                .unwrap()
+                .status,
+            RunStatus::Success
+        );
     })
     .await;
 }
@@ -134,12 +213,25 @@ async fn a_run_keeps_its_steps_however_long_the_store_is_away_at_its_end() {
 #[tokio::test(start_paused = true)]
 async fn a_run_whose_steps_the_store_refuses_fails_and_its_input_stays() {
     as_user(async {
-        let (facade, _) = refusing(|commit| (commit.checkpoints.len() > 1).then(|| StoreError::NotWritable("too much".to_owned())));
+        let (facade, _) = refusing(|commit| {
+            (commit.checkpoints.len() > 1).then(|| StoreError::NotWritable("too much".to_owned()))
+        });
         let (run, outcome) = facade.create_and_wait(spec("finish")).await.unwrap();
-        assert!(matches!(&outcome, WaitOutcome::Failed { name, .. } if name == "StorageError"), "{outcome:?}");
+        assert!(
+            matches!(&outcome, WaitOutcome::Failed { name, .. } if name == "StorageError"),
+            "{outcome:?}"
+        );
         let ended = facade.get_run(None, &run.run_id).await.unwrap().unwrap();
-        assert_eq!((ended.status, ended.stop_reason.as_deref()), (RunStatus::Error, Some("storage_full")));
-        assert!(ended.error.unwrap().contains("steps of the run could not be stored"));
+        assert_eq!(
+            (ended.status, ended.stop_reason.as_deref()),
+            (RunStatus::Error, Some("storage_full"))
+        );
+        assert!(
+            ended
+                .error
+                .unwrap()
+                .contains("steps of the run could not be stored")
+        );
         assert_eq!(saved(&facade).await, ["hello"]);
     })
     .await;
@@ -148,10 +240,20 @@ async fn a_run_whose_steps_the_store_refuses_fails_and_its_input_stays() {
 #[tokio::test(start_paused = true)]
 async fn a_run_ends_though_the_store_takes_nothing_but_its_end() {
     as_user(async {
-        let (facade, _) = refusing(|commit| (!commit.checkpoints.is_empty()).then(|| StoreError::Failed("no".to_owned())));
+        let (facade, _) = refusing(|commit| {
+            (!commit.checkpoints.is_empty()).then(|| StoreError::Failed("no".to_owned()))
+        });
         let (run, outcome) = facade.create_and_wait(spec("finish")).await.unwrap();
         assert!(matches!(outcome, WaitOutcome::Failed { .. }), "{outcome:?}");
-        assert_eq!(facade.get_run(None, &run.run_id).await.unwrap().unwrap().status, RunStatus::Error);
+        assert_eq!(
+            facade
+                .get_run(None, &run.run_id)
+                .await
+                .unwrap()
+                .unwrap()
+                .status,
+            RunStatus::Error
+        );
     })
     .await;
 }
@@ -161,9 +263,21 @@ async fn a_run_whose_steps_the_store_was_away_for_goes_on_when_it_is_back() {
     as_user(async {
         let (facade, commit) = refusing(away);
         facade.recover().await.unwrap();
-        let (run, outcome) = facade.create_for_waiting(RunSpec { durability: Durability::Sync, ..spec("finish") }).await.unwrap();
+        let (run, outcome) = facade
+            .create_for_waiting(RunSpec {
+                durability: Durability::Sync,
+                ..spec("finish")
+            })
+            .await
+            .unwrap();
         tokio::time::sleep(Duration::from_secs(600)).await;
-        let stored = facade.parts().query.get(&run.run_id, &Owner::None).await.unwrap().unwrap();
+        let stored = facade
+            .parts()
+            .query
+            .get(&run.run_id, &Owner::None)
+            .await
+            .unwrap()
+            .unwrap();
         assert!(!stored.status.is_terminal(), "{stored:?}");
         *commit.refuses.lock() = |_| None;
         let outcome = outcome.await;

@@ -61,7 +61,12 @@ pub(super) struct Journal {
 
 impl Journal {
     pub(super) fn new(record: &RunRecord, parts: RuntimeParts) -> Self {
-        let gathered = RunCommit::new(record.run_id.clone(), record.thread_id.clone(), record.attempt, parts.clock.now());
+        let gathered = RunCommit::new(
+            record.run_id.clone(),
+            record.thread_id.clone(),
+            record.attempt,
+            parts.clock.now(),
+        );
         let (waiting, waiting_in_flight) = (Vec::new(), Vec::new());
         Self {
             parts,
@@ -91,7 +96,12 @@ impl Journal {
 
     /// Takes a checkpoint.
     pub(super) fn checkpoint(&mut self, write: CheckpointWrite) {
-        match self.gathered.checkpoints.iter().position(|held| held.meta.checkpoint_id == write.meta.checkpoint_id) {
+        match self
+            .gathered
+            .checkpoints
+            .iter()
+            .position(|held| held.meta.checkpoint_id == write.meta.checkpoint_id)
+        {
             Some(at) => {
                 let held = self.gathered.checkpoints.remove(at);
                 self.gathered.checkpoints.insert(at, write.instead_of(held));
@@ -104,7 +114,11 @@ impl Journal {
     /// The writer may be one step behind, no more: with more than one checkpoint behind a commit that is under way or not confirmed,
     /// this waits for that commit, as long as the store may be away. Safe to drop.
     pub(super) async fn keeps_up(&mut self) -> Result<(), CommitError> {
-        if self.gathered.checkpoints.len() > 1 { self.confirmed().await } else { Ok(()) }
+        if self.gathered.checkpoints.len() > 1 {
+            self.confirmed().await
+        } else {
+            Ok(())
+        }
     }
 
     /// Takes what the run adds up to so far; it is written with what comes next.
@@ -149,7 +163,10 @@ impl Journal {
 
     /// Sends what is due, for an agent that never pauses long enough for [`Journal::tick`].
     pub(super) fn poke(&mut self, now: Instant) {
-        if self.in_flight.is_none() && self.unconfirmed.is_none() && self.due.is_some_and(|due| now >= due) {
+        if self.in_flight.is_none()
+            && self.unconfirmed.is_none()
+            && self.due.is_some_and(|due| now >= due)
+        {
             self.send();
         }
     }
@@ -182,7 +199,9 @@ impl Journal {
         if let Some(why) = &self.dropped {
             return Err(Unstored::Steps(why.clone()));
         }
-        let Some(unconfirmed) = self.unconfirmed.take() else { return Ok(()) };
+        let Some(unconfirmed) = self.unconfirmed.take() else {
+            return Ok(());
+        };
         let advance = unconfirmed.advance;
         let stored = self.outlast(unconfirmed).await;
         if stored.is_err() {
@@ -208,10 +227,24 @@ impl Journal {
     ) -> Result<(), Unstored> {
         self.number();
         self.gathered.calls.clear();
-        let bare = RunCommit { events: Vec::new(), checkpoints: Vec::new(), end: Some(end), ..self.gathered.clone() };
-        match self.outlast(RunCommit { events, checkpoints, ..bare.clone() }).await {
+        let bare = RunCommit {
+            events: Vec::new(),
+            checkpoints: Vec::new(),
+            end: Some(end),
+            ..self.gathered.clone()
+        };
+        match self
+            .outlast(RunCommit {
+                events,
+                checkpoints,
+                ..bare.clone()
+            })
+            .await
+        {
             // Nobody is told of an end that is not stored.
-            Err(Unstored::Steps(_)) => until_stored(&bare, &self.parts).await.map_err(Unstored::Refused),
+            Err(Unstored::Steps(_)) => until_stored(&bare, &self.parts)
+                .await
+                .map_err(Unstored::Refused),
             ended => ended,
         }
     }
@@ -221,15 +254,20 @@ impl Journal {
     pub(super) async fn give_back(&mut self) -> Result<(), CommitError> {
         let deadline = Instant::now() + GIVE_BACK_PATIENCE;
         let settled = tokio::time::timeout_at(deadline, self.settle()).await;
-        settled.unwrap_or_else(|_| Err(StoreError::Unavailable("the commit under way is not answered".to_owned()).into()))?;
+        settled.unwrap_or_else(|_| {
+            Err(StoreError::Unavailable("the commit under way is not answered".to_owned()).into())
+        })?;
         if let Some(unconfirmed) = self.unconfirmed.clone() {
             self.persist(unconfirmed, deadline).await?;
             self.unconfirmed = None;
         }
         self.number();
         // Their effects did not begin, for nobody has answered.
-        self.gathered.calls.retain(|call| call.progress != CallProgress::Started);
-        self.persist(self.gathered.clone().giving_back(), deadline).await
+        self.gathered
+            .calls
+            .retain(|call| call.progress != CallProgress::Started);
+        self.persist(self.gathered.clone().giving_back(), deadline)
+            .await
     }
 
     /// Commits, again and again until `deadline` while the store fails.
@@ -266,7 +304,11 @@ impl Journal {
             }
             if began.elapsed() < END_PATIENCE {
                 tokio::time::sleep(RETRY).await;
-            } else if stop.run_until_cancelled(tokio::time::sleep(END_LATER)).await.is_none() {
+            } else if stop
+                .run_until_cancelled(tokio::time::sleep(END_LATER))
+                .await
+                .is_none()
+            {
                 return Err(Unstored::Refused(error.into()));
             }
         }
@@ -295,8 +337,17 @@ impl Journal {
 
     fn dispatch(&mut self, commit: RunCommit) {
         let store = self.parts.commit.clone();
-        let work = async move { store.commit(commit.clone()).await.map_err(|error| (error, commit)) };
-        self.in_flight = Some(self.parts.tasks.spawn(TaskKind::Finish, "run journal", work));
+        let work = async move {
+            store
+                .commit(commit.clone())
+                .await
+                .map_err(|error| (error, commit))
+        };
+        self.in_flight = Some(
+            self.parts
+                .tasks
+                .spawn(TaskKind::Finish, "run journal", work),
+        );
     }
 
     /// Sends what was not confirmed once more, as it was, after a pause. Safe to drop while it pauses.
@@ -315,7 +366,9 @@ impl Journal {
     /// Waits for the commit under way. Safe to drop and call again: the handle stays until it has answered. One that failed because
     /// the store is away is no error for a while; it is sent again.
     async fn settle(&mut self) -> Result<(), CommitError> {
-        let Some(commit) = &mut self.in_flight else { return Ok(()) };
+        let Some(commit) = &mut self.in_flight else {
+            return Ok(());
+        };
         let ended = commit.await;
         self.in_flight = None;
         match ended {
@@ -332,7 +385,9 @@ impl Journal {
                 self.unconfirmed = Some(unwritten);
                 let since = *self.failing_since.get_or_insert_with(Instant::now);
                 match error {
-                    CommitError::Store(StoreError::Unavailable(reason)) if since.elapsed() < OUTAGE_PATIENCE => {
+                    CommitError::Store(StoreError::Unavailable(reason))
+                        if since.elapsed() < OUTAGE_PATIENCE =>
+                    {
                         tracing::warn!(reason, "a step of the run is not stored yet");
                         Ok(())
                     }

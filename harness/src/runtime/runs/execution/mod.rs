@@ -85,7 +85,12 @@ struct Progress {
 /// Executes a run to its end, or until it goes on elsewhere: then there is no outcome. Nothing an agent does, not even a panic,
 /// keeps it from ending.
 #[tracing::instrument(name = "run", skip_all, fields(run_id = %record.run_id, thread_id = %record.thread_id))]
-pub(super) async fn run(plan: ExecutionPlan, record: RunRecord, parts: RuntimeParts, live: Arc<LiveRun>) -> Option<RunOutcome> {
+pub(super) async fn run(
+    plan: ExecutionPlan,
+    record: RunRecord,
+    parts: RuntimeParts,
+    live: Arc<LiveRun>,
+) -> Option<RunOutcome> {
     // Each hop in a box of its own: a run that streams for minutes holds the memory of no other hop.
     let mut execution = Box::new(Box::pin(Execution::start(plan, record, parts, live)).await);
     let work = AssertUnwindSafe(async {
@@ -117,7 +122,12 @@ impl Execution {
     /// Sends the collected frames on their way. Only a stream that was taken over ends the run; a failing transport must not.
     async fn publish_frames(&mut self) -> Result<(), StreamEnd> {
         for frame in self.frames.drain(..) {
-            match self.parts.bridge.publish(&self.key, frame.event, frame.data).await {
+            match self
+                .parts
+                .bridge
+                .publish(&self.key, frame.event, frame.data)
+                .await
+            {
                 Ok(_) => {}
                 Err(BridgeError::Fenced { .. }) => return Err(StreamEnd::Lost),
                 // Shutdown: viewers were aborted and come back elsewhere; the run goes on to its next durable step.

@@ -8,7 +8,9 @@ use super::prepare::START;
 use crate::clock::Clock;
 use crate::ids::{CheckpointId, IdSource};
 use crate::runtime::agent::{AgentEvent, StepEvent};
-use crate::runtime::checkpoint::{CheckpointMeta, CheckpointPlace, CheckpointSource, NestedState, PendingTask};
+use crate::runtime::checkpoint::{
+    CheckpointMeta, CheckpointPlace, CheckpointSource, NestedState, PendingTask,
+};
 use crate::runtime::serialization::CheckpointView;
 use crate::state::ThreadState;
 
@@ -21,9 +23,17 @@ impl Execution {
             return self.publish_frames().await;
         };
         let (ids, clock) = (self.parts.ids.clone(), self.parts.clock.clone());
-        self.reach(&path, |held| if held.is_none() { Reached::Next(before_input(&*ids, &*clock)) } else { Reached::Nothing });
+        self.reach(&path, |held| {
+            if held.is_none() {
+                Reached::Next(before_input(&*ids, &*clock))
+            } else {
+                Reached::Nothing
+            }
+        });
         self.encoder.encode(&event, &mut self.frames);
-        if self.reach(&path, |held| held.map_or(Reached::Nothing, |held| after(held, step, &*ids, &*clock))) {
+        if self.reach(&path, |held| {
+            held.map_or(Reached::Nothing, |held| after(held, step, &*ids, &*clock))
+        }) {
             self.save_nested().await?;
         }
         self.publish_frames().await
@@ -31,9 +41,22 @@ impl Execution {
 
     /// Keeps what `decide` makes of the state that the agent at `path` had, and shows it when it is a checkpoint of its own.
     /// Tells whether there is anything new.
-    fn reach(&mut self, path: &[&str], decide: impl FnOnce(Option<&NestedState>) -> Reached) -> bool {
-        let Some(outer) = self.progress.parent.clone() else { return false };
-        let Some((task, place)) = task_at(&mut self.progress.next, path, &outer, &CheckpointPlace::default()) else { return false };
+    fn reach(
+        &mut self,
+        path: &[&str],
+        decide: impl FnOnce(Option<&NestedState>) -> Reached,
+    ) -> bool {
+        let Some(outer) = self.progress.parent.clone() else {
+            return false;
+        };
+        let Some((task, place)) = task_at(
+            &mut self.progress.next,
+            path,
+            &outer,
+            &CheckpointPlace::default(),
+        ) else {
+            return false;
+        };
         let (new, shown) = match decide(task.nested.as_deref()) {
             Reached::Nothing => return false,
             Reached::Same(new) => (new, false),
@@ -43,14 +66,23 @@ impl Execution {
         task.nested = Some(new.clone());
         if shown {
             let meta = new.meta(&self.outer_meta(outer));
-            self.encoder.checkpoint(&CheckpointView { meta: &meta, state: &new.state, place: &place }, &mut self.frames);
+            self.encoder.checkpoint(
+                &CheckpointView {
+                    meta: &meta,
+                    state: &new.state,
+                    place: &place,
+                },
+                &mut self.frames,
+            );
         }
         true
     }
 
     /// Saves it with the checkpoint that this run wrote last; what an earlier run wrote is amended at the end.
     async fn save_nested(&mut self) -> Result<(), StreamEnd> {
-        let own = self.progress.own_checkpoint.is_some() && !self.progress.dirty && !self.progress.input_unsaved;
+        let own = self.progress.own_checkpoint.is_some()
+            && !self.progress.dirty
+            && !self.progress.input_unsaved;
         if !own {
             return Ok(());
         }
@@ -132,7 +164,11 @@ fn after(held: &NestedState, step: &StepEvent, ids: &dyn IdSource, clock: &dyn C
     PendingTask::carry_over(&mut next, &held.next);
     let machine = Some(step.machine.clone());
     if !with_input && held.state == step.state {
-        return Reached::Same(NestedState { next, machine, ..held.clone() });
+        return Reached::Same(NestedState {
+            next,
+            machine,
+            ..held.clone()
+        });
     }
     Reached::Next(NestedState {
         checkpoint_id: ids.checkpoint_id(),

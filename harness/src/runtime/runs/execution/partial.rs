@@ -9,7 +9,11 @@ pub(super) struct PartialAnswer(Option<MessageAccumulator>);
 impl PartialAnswer {
     /// Takes a fragment. The closing one leaves the whole in place until a step has it in its state.
     pub(super) fn push(&mut self, chunk: &MessageChunk) {
-        if self.0.as_ref().is_none_or(|current| current.id() != chunk.id) {
+        if self
+            .0
+            .as_ref()
+            .is_none_or(|current| current.id() != chunk.id)
+        {
             self.0 = Some(MessageAccumulator::new(chunk.id.clone()));
         }
         if let Some(current) = &mut self.0 {

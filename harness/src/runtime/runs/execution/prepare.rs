@@ -9,8 +9,12 @@ use serde_json::Value;
 use super::super::spec::{RunCommand, RunInput};
 use super::end::StreamEnd;
 use super::{Execution, Progress};
-use crate::runtime::agent::{AgentInput, AgentOutcome, AgentStart, AgentStream, EventSink, InputFacts, RunContext, StopKind};
-use crate::runtime::checkpoint::{CheckpointMeta, CheckpointSource, HistoryQuery, PendingTask, Snapshot};
+use crate::runtime::agent::{
+    AgentInput, AgentOutcome, AgentStart, AgentStream, EventSink, InputFacts, RunContext, StopKind,
+};
+use crate::runtime::checkpoint::{
+    CheckpointMeta, CheckpointSource, HistoryQuery, PendingTask, Snapshot,
+};
 use crate::runtime::compute::{Size, heavy_poll};
 use crate::state::{StateUpdate, ThreadState};
 
@@ -38,22 +42,36 @@ impl Execution {
         heavy_poll(Size::messages(self.progress.state.messages())).await;
         if again {
             // What viewers saw of the former attempt since its last checkpoint is not so any more.
-            self.encoder.snapshot(&self.progress.state, &mut self.frames);
+            self.encoder
+                .snapshot(&self.progress.state, &mut self.frames);
         } else {
-            self.encoder.values(&self.progress.state, &[], &mut self.frames);
+            self.encoder
+                .values(&self.progress.state, &[], &mut self.frames);
         }
         self.publish_frames().await?;
         if start == AgentStart::Fresh {
             self.complete_input();
         }
         let (sink, events) = EventSink::channel();
-        let ended = if goes_on { self.reached_its_end() } else { None };
+        let ended = if goes_on {
+            self.reached_its_end()
+        } else {
+            None
+        };
         if let Some(outcome) = ended {
             return Ok(AgentStream::new(events, async { Ok(outcome) }.boxed()));
         }
-        if start == AgentStart::Continue && self.progress.next.is_empty() && !self.progress.state.messages().is_empty() {
+        if start == AgentStart::Continue
+            && self.progress.next.is_empty()
+            && !self.progress.state.messages().is_empty()
+        {
             // The thread is done: there is nothing to go on with, and asking the agent might begin anew.
-            let done = async { Ok(AgentOutcome { kind: StopKind::Completed, stop_reason: None }) };
+            let done = async {
+                Ok(AgentOutcome {
+                    kind: StopKind::Completed,
+                    stop_reason: None,
+                })
+            };
             return Ok(AgentStream::new(events, done.boxed()));
         }
         // The first checkpoint with the input in it is a step of its own.
@@ -70,10 +88,15 @@ impl Execution {
 
     /// Reduces what the request brings, and gives how the agent begins.
     async fn take_what_is_new(&mut self) -> Result<AgentStart, StreamEnd> {
-        if let RunInput::Update(update) | RunInput::Command(RunCommand { update, .. }) = &self.plan.input {
+        if let RunInput::Update(update) | RunInput::Command(RunCommand { update, .. }) =
+            &self.plan.input
+        {
             heavy_poll(Size::messages(&update.messages)).await;
         }
-        self.encoder.begin(self.plan.kwargs.get("input").unwrap_or(&Value::Null), &mut self.frames);
+        self.encoder.begin(
+            self.plan.kwargs.get("input").unwrap_or(&Value::Null),
+            &mut self.frames,
+        );
         Ok(match self.plan.input.clone() {
             RunInput::Update(update) => {
                 self.take_input(update).await?;
@@ -81,7 +104,11 @@ impl Execution {
             }
             RunInput::Resume(answers) => AgentStart::Resume(answers),
             RunInput::Continue => AgentStart::Continue,
-            RunInput::Command(RunCommand { resume, update, goto }) => {
+            RunInput::Command(RunCommand {
+                resume,
+                update,
+                goto,
+            }) => {
                 self.take_update(update)?;
                 match (resume, goto) {
                     (resume, visits) if !visits.is_empty() => AgentStart::Goto { resume, visits },
@@ -94,10 +121,18 @@ impl Execution {
 
     /// The checkpoint the run starts from, and where its machine stood.
     async fn load(&mut self) -> Result<Option<Value>, StreamEnd> {
-        let wanted = self.plan.checkpoint.as_ref().map(|checkpoint| &checkpoint.checkpoint_id);
-        let found = self.read(|| self.parts.checkpointer.get(&self.plan.thread_id, wanted)).await?;
+        let wanted = self
+            .plan
+            .checkpoint
+            .as_ref()
+            .map(|checkpoint| &checkpoint.checkpoint_id);
+        let found = self
+            .read(|| self.parts.checkpointer.get(&self.plan.thread_id, wanted))
+            .await?;
         let found = match found {
-            Some(snapshot) if awaits_input(&snapshot) && !matches!(self.plan.input, RunInput::Update(_)) => {
+            Some(snapshot)
+                if awaits_input(&snapshot) && !matches!(self.plan.input, RunInput::Update(_)) =>
+            {
                 self.with_input(snapshot).await?
             }
             found => found,
@@ -105,16 +140,25 @@ impl Execution {
         let Some(snapshot) = found else {
             if let Some(gone) = wanted {
                 // It was there when the run was asked for; nothing may begin from an empty state in its stead.
-                let message = format!("checkpoint {gone}, which this run was to begin at, was removed before it began");
+                let message = format!(
+                    "checkpoint {gone}, which this run was to begin at, was removed before it began"
+                );
                 return Err(StreamEnd::failed("CheckpointNotFoundError", message));
             }
-            let log_tail = self.read(|| self.parts.checkpointer.log_tail(&self.plan.thread_id)).await?;
-            self.progress = Progress { step: -2, log_tail, ..Progress::default() };
+            let log_tail = self
+                .read(|| self.parts.checkpointer.log_tail(&self.plan.thread_id))
+                .await?;
+            self.progress = Progress {
+                step: -2,
+                log_tail,
+                ..Progress::default()
+            };
             return Ok(None);
         };
         self.heed_newest(wanted.is_some(), &snapshot.meta).await?;
         let state = Arc::new(snapshot.state);
-        let found = (!matches!(self.plan.input, RunInput::Update(_))).then(|| snapshot.meta.clone());
+        let found =
+            (!matches!(self.plan.input, RunInput::Update(_))).then(|| snapshot.meta.clone());
         self.progress = Progress {
             before: state.clone(),
             state,
@@ -122,7 +166,11 @@ impl Execution {
             parent: Some(snapshot.meta.checkpoint_id),
             step: snapshot.meta.step,
             due_before: !snapshot.meta.next.is_empty(),
-            next: if wanted.is_some() { without_ended(snapshot.meta.next) } else { snapshot.meta.next },
+            next: if wanted.is_some() {
+                without_ended(snapshot.meta.next)
+            } else {
+                snapshot.meta.next
+            },
             machine: snapshot.meta.machine.clone(),
             dirty: false,
             input_unsaved: false,
@@ -136,20 +184,48 @@ impl Execution {
     async fn heed_newest(&self, is_fork: bool, found: &CheckpointMeta) -> Result<(), StreamEnd> {
         self.parts.ids.heed(&found.checkpoint_id);
         if is_fork {
-            let newest = HistoryQuery { limit: 1, ..HistoryQuery::default() };
-            let newest = self.read(|| self.parts.checkpointer.list_meta(&self.plan.thread_id, &newest)).await?;
-            newest.iter().for_each(|meta| self.parts.ids.heed(&meta.checkpoint_id));
+            let newest = HistoryQuery {
+                limit: 1,
+                ..HistoryQuery::default()
+            };
+            let newest = self
+                .read(|| {
+                    self.parts
+                        .checkpointer
+                        .list_meta(&self.plan.thread_id, &newest)
+                })
+                .await?;
+            newest
+                .iter()
+                .for_each(|meta| self.parts.ids.heed(&meta.checkpoint_id));
         }
         Ok(())
     }
 
     /// A checkpoint from before an input goes on with that input, which its successor holds.
     async fn with_input(&self, before: Snapshot) -> Result<Option<Snapshot>, StreamEnd> {
-        let query = HistoryQuery { limit: MOST_SUCCESSORS, ..HistoryQuery::default() };
-        let metas = self.read(|| self.parts.checkpointer.list_meta(&self.plan.thread_id, &query)).await?;
-        let follows = |meta: &&CheckpointMeta| meta.parent_id.as_ref() == Some(&before.meta.checkpoint_id);
+        let query = HistoryQuery {
+            limit: MOST_SUCCESSORS,
+            ..HistoryQuery::default()
+        };
+        let metas = self
+            .read(|| {
+                self.parts
+                    .checkpointer
+                    .list_meta(&self.plan.thread_id, &query)
+            })
+            .await?;
+        let follows =
+            |meta: &&CheckpointMeta| meta.parent_id.as_ref() == Some(&before.meta.checkpoint_id);
         match metas.iter().rfind(follows) {
-            Some(meta) => self.read(|| self.parts.checkpointer.get(&self.plan.thread_id, Some(&meta.checkpoint_id))).await,
+            Some(meta) => {
+                self.read(|| {
+                    self.parts
+                        .checkpointer
+                        .get(&self.plan.thread_id, Some(&meta.checkpoint_id))
+                })
+                .await
+            }
             None => Ok(Some(before)),
         }
     }
@@ -181,9 +257,17 @@ impl Execution {
                 *message = message.with(|body| body.id = Some(self.parts.ids.message_id()));
             }
         }
-        let ids: Vec<String> = update.messages.iter().filter_map(|message| message.id.clone()).collect();
+        let ids: Vec<String> = update
+            .messages
+            .iter()
+            .filter_map(|message| message.id.clone())
+            .collect();
         Arc::make_mut(&mut self.progress.state)
-            .apply_within(update, self.plan.limits.max_thread_messages, &*self.parts.ids)
+            .apply_within(
+                update,
+                self.plan.limits.max_thread_messages,
+                &*self.parts.ids,
+            )
             .map_err(|error| StreamEnd::failed("InvalidUpdateError", error.to_string()))?;
         self.progress.dirty = true;
         self.callbacks.events.human(&self.progress.state, &ids);
@@ -192,8 +276,19 @@ impl Execution {
 
     /// Lets the agent complete the newest user message while no checkpoint has it: the log then holds it once.
     fn complete_input(&mut self) {
-        let Some(last) = self.progress.state.messages().last().filter(|message| message.is_human()) else { return };
-        let facts = InputFacts { run_id: self.plan.run_id.clone(), now: self.parts.clock.now() };
+        let Some(last) = self
+            .progress
+            .state
+            .messages()
+            .last()
+            .filter(|message| message.is_human())
+        else {
+            return;
+        };
+        let facts = InputFacts {
+            run_id: self.plan.run_id.clone(),
+            now: self.parts.clock.now(),
+        };
         if let Some(message) = self.plan.agent.complete_input(last, &facts) {
             Arc::make_mut(&mut self.progress.state).replace_last(message);
         }

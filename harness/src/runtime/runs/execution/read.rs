@@ -23,13 +23,30 @@ impl Execution {
         let began = Instant::now();
         loop {
             match read().await {
-                Err(CheckpointError::Store(StoreError::Unavailable(_))) if began.elapsed() >= READ_PATIENCE => {
+                Err(CheckpointError::Store(StoreError::Unavailable(_)))
+                    if began.elapsed() >= READ_PATIENCE =>
+                {
                     return Err(StreamEnd::Away);
                 }
-                Err(CheckpointError::Store(error)) => tracing::warn!(%error, "the thread of the run cannot be read yet"),
-                found => return found.map_err(|error| StreamEnd::failed("StorageError", format!("the thread cannot be read: {error}"))),
+                Err(CheckpointError::Store(error)) => {
+                    tracing::warn!(%error, "the thread of the run cannot be read yet")
+                }
+                found => {
+                    return found.map_err(|error| {
+                        StreamEnd::failed(
+                            "StorageError",
+                            format!("the thread cannot be read: {error}"),
+                        )
+                    });
+                }
             }
-            if self.live.token.run_until_cancelled(tokio::time::sleep(RETRY)).await.is_none() {
+            if self
+                .live
+                .token
+                .run_until_cancelled(tokio::time::sleep(RETRY))
+                .await
+                .is_none()
+            {
                 return Err(self.live.stop_reason().into());
             }
         }

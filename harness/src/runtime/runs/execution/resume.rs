@@ -17,16 +17,24 @@ use crate::state::ThreadState;
 impl Execution {
     /// Takes up what the run has saved, and gives where its machine stood and how the agent goes on. `None` when it had saved
     /// nothing: it begins as if for the first time.
-    pub(super) async fn take_up(&mut self) -> Result<Option<(Option<Value>, AgentStart)>, StreamEnd> {
+    pub(super) async fn take_up(
+        &mut self,
+    ) -> Result<Option<(Option<Value>, AgentStart)>, StreamEnd> {
         self.take_up_memory().await?;
-        let newest = self.read(|| self.parts.checkpointer.get(&self.plan.thread_id, None)).await?;
-        let Some(reached) = newest.filter(|newest| self.is_own(&newest.meta)) else { return Ok(None) };
+        let newest = self
+            .read(|| self.parts.checkpointer.get(&self.plan.thread_id, None))
+            .await?;
+        let Some(reached) = newest.filter(|newest| self.is_own(&newest.meta)) else {
+            return Ok(None);
+        };
         self.parts.ids.heed(&reached.meta.checkpoint_id);
         let before = self.found_by_the_first_attempt().await?;
         self.take_up_human(&reached.state, before.as_ref()).await?;
         let input_is_due = reached.meta.source == CheckpointSource::Input && awaits_input(&reached);
         self.progress = Progress {
-            before: before.as_ref().map_or_else(Arc::default, |before| Arc::new(ThreadState::clone(&before.state))),
+            before: before.as_ref().map_or_else(Arc::default, |before| {
+                Arc::new(ThreadState::clone(&before.state))
+            }),
             due_before: before.is_some_and(|before| !before.meta.next.is_empty()),
             state: Arc::new(reached.state),
             log_tail: reached.log_tail,
@@ -51,7 +59,9 @@ impl Execution {
 
     /// The journal says once which memory a run was shown.
     async fn take_up_memory(&mut self) -> Result<(), StreamEnd> {
-        let journaled = || async { Ok(is_memory_journaled(&self.plan.thread_id, &self.plan.run_id, &self.parts).await?) };
+        let journaled = || async {
+            Ok(is_memory_journaled(&self.plan.thread_id, &self.plan.run_id, &self.parts).await?)
+        };
         if self.read(journaled).await? {
             self.callbacks.events.memory_is_written();
         }
@@ -59,13 +69,26 @@ impl Execution {
     }
 
     /// The question that the run was made with joins the journal if it has not yet.
-    async fn take_up_human(&mut self, reached: &ThreadState, before: Option<&Snapshot>) -> Result<(), StreamEnd> {
-        let known: HashSet<_> =
-            before.iter().flat_map(|before| before.state.messages()).filter_map(|message| message.id.as_ref()).collect();
-        let new = reached.messages().iter().filter_map(|message| message.id.as_ref()).filter(|id| !known.contains(id));
+    async fn take_up_human(
+        &mut self,
+        reached: &ThreadState,
+        before: Option<&Snapshot>,
+    ) -> Result<(), StreamEnd> {
+        let known: HashSet<_> = before
+            .iter()
+            .flat_map(|before| before.state.messages())
+            .filter_map(|message| message.id.as_ref())
+            .collect();
+        let new = reached
+            .messages()
+            .iter()
+            .filter_map(|message| message.id.as_ref())
+            .filter(|id| !known.contains(id));
         let new: Vec<String> = new.cloned().collect();
         self.callbacks.events.human(reached, &new);
-        let journaled = || async { Ok(journaled_question(&self.plan.thread_id, &self.plan.run_id, &self.parts).await?) };
+        let journaled = || async {
+            Ok(journaled_question(&self.plan.thread_id, &self.plan.run_id, &self.parts).await?)
+        };
         if self.read(journaled).await?.is_some() {
             self.callbacks.events.human_is_written();
         }
@@ -75,24 +98,49 @@ impl Execution {
     /// The outcome of a run that had come to its end already, and only could not say so.
     pub(super) fn reached_its_end(&self) -> Option<AgentOutcome> {
         let next = &self.progress.next;
-        let questions: Vec<Value> = next.iter().flat_map(|task| task.interrupts.clone()).collect();
+        let questions: Vec<Value> = next
+            .iter()
+            .flat_map(|task| task.interrupts.clone())
+            .collect();
         let kind = if !questions.is_empty() {
             StopKind::Question(questions)
-        } else if next.iter().any(|task| self.plan.interrupt_before.selects(&task.name)) {
+        } else if next
+            .iter()
+            .any(|task| self.plan.interrupt_before.selects(&task.name))
+        {
             StopKind::Breakpoint
         } else {
             return None;
         };
-        Some(AgentOutcome { kind, stop_reason: None })
+        Some(AgentOutcome {
+            kind,
+            stop_reason: None,
+        })
     }
 
     /// What the thread was before the run: a rollback returns to it.
     async fn found_by_the_first_attempt(&self) -> Result<Option<Snapshot>, StreamEnd> {
-        let query = HistoryQuery { limit: MOST_SUCCESSORS, ..HistoryQuery::default() };
-        let metas = self.read(|| self.parts.checkpointer.list_meta(&self.plan.thread_id, &query)).await?;
+        let query = HistoryQuery {
+            limit: MOST_SUCCESSORS,
+            ..HistoryQuery::default()
+        };
+        let metas = self
+            .read(|| {
+                self.parts
+                    .checkpointer
+                    .list_meta(&self.plan.thread_id, &query)
+            })
+            .await?;
         let first = metas.iter().take_while(|meta| self.is_own(meta)).last();
         match first.and_then(|first| first.parent_id.as_ref()) {
-            Some(parent) => self.read(|| self.parts.checkpointer.get(&self.plan.thread_id, Some(parent))).await,
+            Some(parent) => {
+                self.read(|| {
+                    self.parts
+                        .checkpointer
+                        .get(&self.plan.thread_id, Some(parent))
+                })
+                .await
+            }
             None => Ok(None),
         }
     }

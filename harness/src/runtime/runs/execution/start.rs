@@ -22,8 +22,16 @@ use crate::runtime::stream_bridge::StreamKey;
 impl Execution {
     /// Announces a first attempt, marks the run as running, tells the observer.
     #[tracing::instrument(name = "start", skip_all)]
-    pub(super) async fn start(plan: ExecutionPlan, record: RunRecord, parts: RuntimeParts, live: Arc<LiveRun>) -> Self {
-        let key = StreamKey { run_id: record.run_id.clone(), attempt: record.attempt };
+    pub(super) async fn start(
+        plan: ExecutionPlan,
+        record: RunRecord,
+        parts: RuntimeParts,
+        live: Arc<LiveRun>,
+    ) -> Self {
+        let key = StreamKey {
+            run_id: record.run_id.clone(),
+            attempt: record.attempt,
+        };
         let events = RunEventCallback::new(
             record.thread_id.clone(),
             record.run_id.clone(),
@@ -40,7 +48,12 @@ impl Execution {
             journal: Journal::new(&record, parts.clone()),
             callbacks: Callbacks::new(events, record.completion.clone()),
             encoder: encoder(&plan, &record, &parts),
-            frames: vec![metadata_frame(&record.run_id, &record.thread_id, record.attempt, None)],
+            frames: vec![metadata_frame(
+                &record.run_id,
+                &record.thread_id,
+                record.attempt,
+                None,
+            )],
             partial: PartialAnswer::default(),
             held: None,
             progress: Progress::default(),
@@ -70,15 +83,27 @@ impl Execution {
     }
 
     /// The same for a later attempt, which goes on from this checkpoint.
-    pub(super) async fn announce_going_on(&mut self, from: Option<&CheckpointId>) -> Result<(), StreamEnd> {
-        self.frames = vec![metadata_frame(&self.record.run_id, &self.record.thread_id, self.record.attempt, from)];
+    pub(super) async fn announce_going_on(
+        &mut self,
+        from: Option<&CheckpointId>,
+    ) -> Result<(), StreamEnd> {
+        self.frames = vec![metadata_frame(
+            &self.record.run_id,
+            &self.record.thread_id,
+            self.record.attempt,
+            from,
+        )];
         self.announce().await
     }
 }
 
 fn encoder(plan: &ExecutionPlan, record: &RunRecord, parts: &RuntimeParts) -> ModeEncoder {
-    let wanted =
-        Wanted { modes: plan.modes, subgraphs: plan.subgraphs, echo_input: plan.echo_input, describe_messages: plan.describe_messages };
+    let wanted = Wanted {
+        modes: plan.modes,
+        subgraphs: plan.subgraphs,
+        echo_input: plan.echo_input,
+        describe_messages: plan.describe_messages,
+    };
     ModeEncoder::new(wanted, parts.clock.clone(), || RunFacts {
         run_id: record.run_id.clone(),
         thread_id: record.thread_id.clone(),

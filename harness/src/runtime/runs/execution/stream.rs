@@ -10,7 +10,9 @@ use super::Execution;
 use super::end::StreamEnd;
 use crate::ids::CheckpointId;
 use crate::runtime::agent::{AgentError, AgentEvent, AgentStream, StepEvent};
-use crate::runtime::checkpoint::{CheckpointMeta, CheckpointPlace, CheckpointSource, CheckpointWrite, PendingTask};
+use crate::runtime::checkpoint::{
+    CheckpointMeta, CheckpointPlace, CheckpointSource, CheckpointWrite, PendingTask,
+};
 use crate::runtime::compute::{Size, heavy_poll};
 use crate::runtime::serialization::CheckpointView;
 
@@ -104,7 +106,12 @@ impl Execution {
         let event = match event {
             Some(Ok(event)) => event,
             Some(Err(error)) => return Some(error.into()),
-            None => return Some(StreamEnd::failed("InternalError", "the agent ended without an outcome")),
+            None => {
+                return Some(StreamEnd::failed(
+                    "InternalError",
+                    "the agent ended without an outcome",
+                ));
+            }
         };
         if let AgentEvent::Step(step) = &event {
             heavy_poll(Size::messages(step.state.messages())).await;
@@ -121,7 +128,12 @@ impl Execution {
                     return Some(end);
                 }
             }
-            AgentEvent::AwaitingInput => self.parts.bridge.mark_awaiting_input(&self.record.run_id).await,
+            AgentEvent::AwaitingInput => {
+                self.parts
+                    .bridge
+                    .mark_awaiting_input(&self.record.run_id)
+                    .await
+            }
             AgentEvent::Done(outcome) => return Some(StreamEnd::Done(outcome)),
             _ => {}
         }
@@ -147,8 +159,14 @@ impl Execution {
             self.save().await?;
         }
         // The process ends: here the next one can go on without doing anything twice.
-        let leaves = step.checkpoint && !self.progress.next.is_empty() && self.parts.tasks.token().is_cancelled();
-        if leaves { Err(StreamEnd::HandedOver) } else { Ok(()) }
+        let leaves = step.checkpoint
+            && !self.progress.next.is_empty()
+            && self.parts.tasks.token().is_cancelled();
+        if leaves {
+            Err(StreamEnd::HandedOver)
+        } else {
+            Ok(())
+        }
     }
 
     /// Makes a checkpoint of where the thread stands, if it stands elsewhere than the last one says. What became of the tasks
@@ -175,9 +193,21 @@ impl Execution {
     /// Makes a checkpoint of where the thread stands.
     pub(super) async fn checkpoint(&mut self, source: CheckpointSource) -> Result<(), StreamEnd> {
         self.progress.step += 1;
-        let meta = self.meta(self.parts.ids.checkpoint_id(), source, self.progress.next.clone(), self.due_machine());
+        let meta = self.meta(
+            self.parts.ids.checkpoint_id(),
+            source,
+            self.progress.next.clone(),
+            self.due_machine(),
+        );
         let place = CheckpointPlace::default();
-        self.encoder.checkpoint(&CheckpointView { meta: &meta, state: &self.progress.state, place: &place }, &mut self.frames);
+        self.encoder.checkpoint(
+            &CheckpointView {
+                meta: &meta,
+                state: &self.progress.state,
+                place: &place,
+            },
+            &mut self.frames,
+        );
         self.progress.parent = Some(meta.checkpoint_id.clone());
         self.progress.own_checkpoint = Some(meta.clone());
         self.write(meta, false).await
@@ -207,13 +237,19 @@ impl Execution {
 
     /// Where the agent's machine stands, while anything is due.
     fn due_machine(&self) -> Option<serde_json::Value> {
-        self.progress.machine.clone().filter(|_| !self.progress.next.is_empty())
+        self.progress
+            .machine
+            .clone()
+            .filter(|_| !self.progress.next.is_empty())
     }
 
     /// Plans the write of a checkpoint and hands it to the journal, or keeps it for the end.
     async fn write(&mut self, meta: CheckpointMeta, amends: bool) -> Result<(), StreamEnd> {
         let state = std::sync::Arc::make_mut(&mut self.progress.state);
-        let write = CheckpointWrite { amends, ..CheckpointWrite::plan(meta, state, &mut self.progress.log_tail) };
+        let write = CheckpointWrite {
+            amends,
+            ..CheckpointWrite::plan(meta, state, &mut self.progress.log_tail)
+        };
         self.progress.dirty = false;
         self.progress.input_unsaved = false;
         if self.plan.durability == Durability::Exit {
@@ -226,7 +262,13 @@ impl Execution {
         self.journal.adds_up_to(self.callbacks.completion_data());
         self.journal.checkpoint(write);
         let (token, waits) = (&self.live.token, self.plan.durability == Durability::Sync);
-        let stored = async { if waits { self.journal.settled().await } else { self.journal.keeps_up().await } };
+        let stored = async {
+            if waits {
+                self.journal.settled().await
+            } else {
+                self.journal.keeps_up().await
+            }
+        };
         // Who is told to stop waits no longer: what comes next hears of it and writes the rest, or does not.
         Ok(token.run_until_cancelled(stored).await.unwrap_or(Ok(()))?)
     }

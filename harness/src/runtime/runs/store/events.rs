@@ -111,7 +111,12 @@ pub trait RunEventStore: Send + Sync + std::fmt::Debug {
     async fn append(&self, events: Vec<NewRunEvent>) -> Result<Vec<u64>, StoreError>;
 
     /// Events of a thread, always in ascending order of seq.
-    async fn list(&self, thread: &ThreadId, query: &EventQuery, owner: &Owner) -> Result<Vec<RunEvent>, StoreError>;
+    async fn list(
+        &self,
+        thread: &ThreadId,
+        query: &EventQuery,
+        owner: &Owner,
+    ) -> Result<Vec<RunEvent>, StoreError>;
 
     /// How many events of category `message` a thread has.
     async fn count_messages(&self, thread: &ThreadId, owner: &Owner) -> Result<u64, StoreError>;

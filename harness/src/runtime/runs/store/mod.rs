@@ -20,7 +20,7 @@ pub use events::{EventQuery, NewRunEvent, Order, RunEvent, RunEventStore, catego
 pub use nodes::{Hold, Lease, NodeRecord, NodeStore, OwnedRun};
 pub use requests::{Known, Made, RequestKey, RequestStore};
 pub use runs::{
-    Admitted, Claimed, NewRun, Recipe, RunCommit, RunCommitStore, RunCreateStore, RunDeleteStore, RunEnd, RunListQuery, RunQueryStore,
-    RunStanding,
+    Admitted, Claimed, NewRun, Recipe, RunCommit, RunCommitStore, RunCreateStore, RunDeleteStore,
+    RunEnd, RunListQuery, RunQueryStore, RunStanding,
 };
 pub use webhooks::{WebhookCall, WebhookDelivery, WebhookLetter, WebhookOutbox};

@@ -30,7 +30,10 @@ impl RequestKey {
     /// The key of another of the things that the request makes.
     #[must_use]
     pub fn part(&self, part: u32) -> Self {
-        Self { part, ..self.clone() }
+        Self {
+            part,
+            ..self.clone()
+        }
     }
 }
 
@@ -62,10 +65,16 @@ pub enum Known {
 #[async_trait]
 pub trait RequestStore: Send + Sync + std::fmt::Debug {
     /// What is known of the key at `at`.
-    async fn known(&self, key: &RequestKey, at: DateTime<Utc>) -> Result<Option<Known>, StoreError>;
+    async fn known(&self, key: &RequestKey, at: DateTime<Utc>)
+    -> Result<Option<Known>, StoreError>;
 
     /// Keeps what the request made, unless something is known of its key: then it gives that.
-    async fn keep(&self, key: &RequestKey, made: Made, at: DateTime<Utc>) -> Result<Option<Known>, StoreError>;
+    async fn keep(
+        &self,
+        key: &RequestKey,
+        made: Made,
+        at: DateTime<Utc>,
+    ) -> Result<Option<Known>, StoreError>;
 
     /// Forgets the key: what the request made was undone.
     async fn forget(&self, key: &RequestKey) -> Result<(), StoreError>;

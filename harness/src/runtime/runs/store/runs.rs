@@ -18,7 +18,8 @@ use crate::ids::{NodeId, RunId, ThreadId};
 use crate::runtime::actor_context::{ActorContext, Owner};
 use crate::runtime::checkpoint::CheckpointWrite;
 use crate::runtime::runs::{
-    CancelAction, IfNotExists, MultitaskStrategy, RunCompletionData, RunRecord, RunSpec, RunStatus, ThreadStatus, ThreadTtl,
+    CancelAction, IfNotExists, MultitaskStrategy, RunCompletionData, RunRecord, RunSpec, RunStatus,
+    ThreadStatus, ThreadTtl,
 };
 
 /// A run that wants to be admitted.
@@ -109,17 +110,27 @@ pub trait RunCreateStore: Send + Sync + std::fmt::Debug {
 
     /// Takes a run that waits, is due at `now`, was not told to stop, and whose thread's slot is free: of a thread the one that was
     /// given back, or else the first. It is `starting` then, `updated_at` is `now`, and no other call gets it.
-    async fn claim(&self, node: &NodeId, now: DateTime<Utc>) -> Result<Option<Claimed>, StoreError>;
+    async fn claim(&self, node: &NodeId, now: DateTime<Utc>)
+    -> Result<Option<Claimed>, StoreError>;
 
     /// Takes the oldest run whose owner no longer lives, whether it was told to stop or not. Its attempt is one higher then, so
     /// that the former owner cannot write it any more; otherwise as with a claim.
-    async fn take_over(&self, node: &NodeId, now: DateTime<Utc>) -> Result<Option<Claimed>, StoreError>;
+    async fn take_over(
+        &self,
+        node: &NodeId,
+        now: DateTime<Utc>,
+    ) -> Result<Option<Claimed>, StoreError>;
 
     /// When the next of the runs that wait for their time may begin.
     async fn next_due(&self, now: DateTime<Utc>) -> Result<Option<DateTime<Utc>>, StoreError>;
 
     /// Records that the run shall be cancelled; the first action stands. Gives the run as it is then, `None` if unknown.
-    async fn request_cancel(&self, run: &RunId, action: CancelAction, at: DateTime<Utc>) -> Result<Option<RunRecord>, StoreError>;
+    async fn request_cancel(
+        &self,
+        run: &RunId,
+        action: CancelAction,
+        at: DateTime<Utc>,
+    ) -> Result<Option<RunRecord>, StoreError>;
 }
 
 /// The end of a run, written once.
@@ -181,13 +192,28 @@ impl RunCommit {
     /// A commit that writes nothing yet.
     pub fn new(run_id: RunId, thread_id: ThreadId, attempt: u32, at: DateTime<Utc>) -> Self {
         let (events, checkpoints, calls) = (Vec::new(), Vec::new(), Vec::new());
-        Self { run_id, thread_id, attempt, batch: 0, advance: None, events, checkpoints, calls, so_far: None, end: None, at }
+        Self {
+            run_id,
+            thread_id,
+            attempt,
+            batch: 0,
+            advance: None,
+            events,
+            checkpoints,
+            calls,
+            so_far: None,
+            end: None,
+            at,
+        }
     }
 
     /// The same commit for a run that another may take now.
     #[must_use]
     pub fn giving_back(self) -> Self {
-        Self { advance: Some(RunStatus::Pending), ..self }
+        Self {
+            advance: Some(RunStatus::Pending),
+            ..self
+        }
     }
 }
 
@@ -217,7 +243,11 @@ pub struct RunListQuery {
 
 impl Default for RunListQuery {
     fn default() -> Self {
-        Self { limit: 100, offset: 0, status: None }
+        Self {
+            limit: 100,
+            offset: 0,
+            status: None,
+        }
     }
 }
 
@@ -228,7 +258,12 @@ pub trait RunQueryStore: Send + Sync + std::fmt::Debug {
     async fn get(&self, run: &RunId, owner: &Owner) -> Result<Option<RunRecord>, StoreError>;
 
     /// A thread's runs, newest first.
-    async fn list(&self, thread: &ThreadId, query: &RunListQuery, owner: &Owner) -> Result<Vec<RunRecord>, StoreError>;
+    async fn list(
+        &self,
+        thread: &ThreadId,
+        query: &RunListQuery,
+        owner: &Owner,
+    ) -> Result<Vec<RunRecord>, StoreError>;
 
     /// An unfinished run of the thread: the one that holds it, or else the first that waits.
     async fn active(&self, thread: &ThreadId) -> Result<Option<RunRecord>, StoreError>;
@@ -237,7 +272,11 @@ pub trait RunQueryStore: Send + Sync + std::fmt::Debug {
     async fn kept_values(&self, run: &RunId) -> Result<Option<Bytes>, StoreError>;
 
     /// Where the owner's runs stand that are not over, oldest first; of one thread if asked. Nothing else of them is read.
-    async fn standing(&self, thread: Option<&ThreadId>, owner: &Owner) -> Result<Vec<RunStanding>, StoreError>;
+    async fn standing(
+        &self,
+        thread: Option<&ThreadId>,
+        owner: &Owner,
+    ) -> Result<Vec<RunStanding>, StoreError>;
 }
 
 /// Where a run stands that is not over.

@@ -58,20 +58,35 @@ pub struct WebhookLetter {
 #[async_trait]
 pub trait WebhookOutbox: Send + Sync + std::fmt::Debug {
     /// Calls that are due at `now`, oldest first, at most `limit`. Until `leased_until` no other call gets them.
-    async fn due(&self, now: DateTime<Utc>, leased_until: DateTime<Utc>, limit: usize) -> Result<Vec<WebhookDelivery>, StoreError>;
+    async fn due(
+        &self,
+        now: DateTime<Utc>,
+        leased_until: DateTime<Utc>,
+        limit: usize,
+    ) -> Result<Vec<WebhookDelivery>, StoreError>;
 
     /// The call was taken: it is forgotten.
     async fn delivered(&self, run: &RunId) -> Result<(), StoreError>;
 
     /// The calls were not taken at `at`, because of `error`. They are due again at `again_at`; without that they are dead letters,
     /// kept but not tried any more.
-    async fn failed(&self, runs: &[RunId], error: &str, again_at: Option<DateTime<Utc>>, at: DateTime<Utc>) -> Result<(), StoreError>;
+    async fn failed(
+        &self,
+        runs: &[RunId],
+        error: &str,
+        again_at: Option<DateTime<Utc>>,
+        at: DateTime<Utc>,
+    ) -> Result<(), StoreError>;
 
     /// Calls that were not tried after all: they are due at `at`.
     async fn put_back(&self, runs: &[RunId], at: DateTime<Utc>) -> Result<(), StoreError>;
 
     /// Calls that were not taken yet, or only the dead letters, those of the last ends first.
-    async fn letters(&self, only_dead: bool, limit: usize) -> Result<Vec<WebhookLetter>, StoreError>;
+    async fn letters(
+        &self,
+        only_dead: bool,
+        limit: usize,
+    ) -> Result<Vec<WebhookLetter>, StoreError>;
 
     /// Has a call sent at `at`, with as many tries as a new one. False when there is none.
     async fn resend(&self, run: &RunId, at: DateTime<Utc>) -> Result<bool, StoreError>;

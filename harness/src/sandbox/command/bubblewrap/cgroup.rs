@@ -34,16 +34,28 @@ impl Cgroups {
         let membership = fs::read_to_string("/proc/self/cgroup").ok()?;
         let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
         let parents = parents(&membership, &mounts)?;
-        let found = Self { parents, leftover: Arc::default() };
+        let found = Self {
+            parents,
+            leftover: Arc::default(),
+        };
         found.sweep();
         found.enter(limits).is_ok().then_some(found)
     }
 
     /// A new group, removed when it is dropped.
     pub(super) fn enter(&self, limits: &CommandLimits) -> io::Result<Group> {
-        let name = format!("{PREFIX}{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
-        self.leftover.lock().retain(|folder| fs::remove_dir(folder).is_err() && folder.exists());
-        let mut group = Group { folders: Vec::with_capacity(self.parents.len()), leftover: self.leftover.clone() };
+        let name = format!(
+            "{PREFIX}{}-{}",
+            std::process::id(),
+            NEXT.fetch_add(1, Ordering::Relaxed)
+        );
+        self.leftover
+            .lock()
+            .retain(|folder| fs::remove_dir(folder).is_err() && folder.exists());
+        let mut group = Group {
+            folders: Vec::with_capacity(self.parents.len()),
+            leftover: self.leftover.clone(),
+        };
         for parent in &self.parents {
             let folder = parent.join(&name);
             fs::create_dir(&folder)?;
@@ -52,7 +64,10 @@ impl Cgroups {
         // The launcher and the sandbox's own two processes are in it too.
         let processes = limits.processes + 8;
         group.limit(&["pids.max"], processes)?;
-        group.limit(&["memory.max", "memory.limit_in_bytes"], limits.memory_bytes)?;
+        group.limit(
+            &["memory.max", "memory.limit_in_bytes"],
+            limits.memory_bytes,
+        )?;
         // Not everywhere, and only a refinement.
         let _not_here = group.limit(&["memory.swap.max"], 0);
         Ok(group)
@@ -63,7 +78,9 @@ impl Cgroups {
         for parent in &self.parents {
             for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
                 let name = entry.file_name().to_string_lossy().into_owned();
-                let owner = name.strip_prefix(PREFIX).and_then(|rest| rest.split('-').next());
+                let owner = name
+                    .strip_prefix(PREFIX)
+                    .and_then(|rest| rest.split('-').next());
                 if owner.is_some_and(|owner| !Path::new("/proc").join(owner).exists()) {
                     let _in_use = fs::remove_dir(entry.path());
                 }
@@ -87,15 +104,21 @@ impl Group {
 
     /// Writes a limit into the file that there is.
     fn limit(&self, names: &[&str], value: u64) -> io::Result<()> {
-        let file = self.folders.iter().flat_map(|folder| names.iter().map(|name| folder.join(name))).find(|file| file.exists());
-        let file = file.ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "no such controller"))?;
+        let file = self
+            .folders
+            .iter()
+            .flat_map(|folder| names.iter().map(|name| folder.join(name)))
+            .find(|file| file.exists());
+        let file =
+            file.ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "no such controller"))?;
         fs::write(file, value.to_string())
     }
 }
 
 impl Drop for Group {
     fn drop(&mut self) {
-        self.folders.retain(|folder| fs::remove_dir(folder).is_err());
+        self.folders
+            .retain(|folder| fs::remove_dir(folder).is_err());
         self.leftover.lock().append(&mut self.folders);
     }
 }
@@ -106,11 +129,17 @@ fn parents(membership: &str, mounts: &str) -> Option<Vec<PathBuf>> {
         membership.lines().find_map(|line| {
             let mut parts = line.splitn(3, ':').skip(1);
             let (controllers, path) = (parts.next()?, parts.next()?);
-            controllers.split(',').any(|name| name == controller).then(|| path.to_owned())
+            controllers
+                .split(',')
+                .any(|name| name == controller)
+                .then(|| path.to_owned())
         })
     };
     if let (Some(pids), Some(memory)) = (own("pids"), own("memory")) {
-        return Some(vec![mounted(mounts, "cgroup", "pids", &pids)?, mounted(mounts, "cgroup", "memory", &memory)?]);
+        return Some(vec![
+            mounted(mounts, "cgroup", "pids", &pids)?,
+            mounted(mounts, "cgroup", "memory", &memory)?,
+        ]);
     }
     Some(vec![mounted(mounts, "cgroup2", "", &own("")?)?])
 }
@@ -121,7 +150,9 @@ fn mounted(mounts: &str, kind: &str, controller: &str, path: &str) -> Option<Pat
         let (before, after) = line.split_once(" - ")?;
         let (mut before, mut after) = (before.split(' ').skip(3), after.split(' '));
         let (root, point) = (before.next()?, before.next()?);
-        let matches = after.next()? == kind && (controller.is_empty() || after.nth(1)?.split(',').any(|option| option == controller));
+        let matches = after.next()? == kind
+            && (controller.is_empty()
+                || after.nth(1)?.split(',').any(|option| option == controller));
         let beneath = Path::new(path).strip_prefix(root).ok()?;
         matches.then(|| Path::new(point).join(beneath))
     })
@@ -137,9 +168,26 @@ mod tests {
                       30 22 0:27 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n\
                       31 22 0:28 / /sys/fs/cgroup/unified rw,relatime - cgroup2 cgroup2 rw\n";
         let old = parents("8:pids:/\n4:memory:/a/b\n0::/\n", mounts).unwrap();
-        assert_eq!(old, [Path::new("/sys/fs/cgroup/pids"), Path::new("/sys/fs/cgroup/memory/a/b")]);
+        assert_eq!(
+            old,
+            [
+                Path::new("/sys/fs/cgroup/pids"),
+                Path::new("/sys/fs/cgroup/memory/a/b")
+            ]
+        );
         let new = parents("0::/system.slice/deerflow.service\n", mounts).unwrap();
-        assert_eq!(new, [Path::new("/sys/fs/cgroup/unified/system.slice/deerflow.service")]);
-        assert_eq!(parents("0::/../outside\n", "31 22 0:28 /inner /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"), None);
+        assert_eq!(
+            new,
+            [Path::new(
+                "/sys/fs/cgroup/unified/system.slice/deerflow.service"
+            )]
+        );
+        assert_eq!(
+            parents(
+                "0::/../outside\n",
+                "31 22 0:28 /inner /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"
+            ),
+            None
+        );
     }
 }

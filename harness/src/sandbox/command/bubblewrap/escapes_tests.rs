@@ -53,7 +53,10 @@ impl Outside {
             abstract_name,
             udp: UdpSocket::bind(tcp.local_addr().unwrap()).unwrap(),
             tcp,
-            process: std::process::Command::new("sleep").arg("600").spawn().unwrap(),
+            process: std::process::Command::new("sleep")
+                .arg("600")
+                .spawn()
+                .unwrap(),
             other,
             folder,
             _inheritable: inheritable,
@@ -69,22 +72,47 @@ impl Outside {
         let port = self.tcp.local_addr().unwrap().port().to_string();
         command
             .replace("$OUT", self.folder.to_str().unwrap())
-            .replace("$OTHER", self.other.host_path(Root::Workspace).to_str().unwrap())
+            .replace(
+                "$OTHER",
+                self.other.host_path(Root::Workspace).to_str().unwrap(),
+            )
             .replace("$ABSTRACT", &self.abstract_name)
             .replace("$PORT", &port)
             .replace("$PID", &self.process.id().to_string())
     }
 
     fn assert_untouched(&mut self, by: &str) {
-        for file in [self.folder.join("secret.txt"), self.other.host_path(Root::Workspace).join("secret.txt")] {
-            assert_eq!(std::fs::read_to_string(file).unwrap(), CANARY, "changed by: {by}");
+        for file in [
+            self.folder.join("secret.txt"),
+            self.other.host_path(Root::Workspace).join("secret.txt"),
+        ] {
+            assert_eq!(
+                std::fs::read_to_string(file).unwrap(),
+                CANARY,
+                "changed by: {by}"
+            );
         }
         assert!(!self.folder.join("new").exists(), "{by}");
-        let nobody = [self.socket.accept().is_err(), self.abstract_socket.accept().is_err(), self.tcp.accept().is_err()];
-        assert_eq!((nobody, self.udp.recv(&mut [0; 9]).is_err()), ([true; 3], true), "called by: {by}");
-        assert!(self.process.try_wait().unwrap().is_none(), "killed by: {by}");
+        let nobody = [
+            self.socket.accept().is_err(),
+            self.abstract_socket.accept().is_err(),
+            self.tcp.accept().is_err(),
+        ];
+        assert_eq!(
+            (nobody, self.udp.recv(&mut [0; 9]).is_err()),
+            ([true; 3], true),
+            "called by: {by}"
+        );
+        assert!(
+            self.process.try_wait().unwrap().is_none(),
+            "killed by: {by}"
+        );
         for device in ["/dev/null", "/dev/zero", "/dev/urandom"] {
-            assert_eq!(std::fs::metadata(device).unwrap().permissions().mode() & 0o777, 0o666, "{device} changed by: {by}");
+            assert_eq!(
+                std::fs::metadata(device).unwrap().permissions().mode() & 0o777,
+                0o666,
+                "{device} changed by: {by}"
+            );
         }
         assert!(!std::path::Path::new("/usr/evil").exists(), "{by}");
     }
@@ -104,7 +132,9 @@ async fn no_way_leads_out() {
     let mut outside = Outside::beside(&place);
     let mut escaped = Vec::new();
     for (way, command) in WAYS {
-        let (_, out, err) = place.run_within(&outside.fill_in(command), Duration::from_secs(15)).await;
+        let (_, out, err) = place
+            .run_within(&outside.fill_in(command), Duration::from_secs(15))
+            .await;
         if out.contains(ESCAPED) || out.contains(CANARY) || err.contains(CANARY) {
             escaped.push(format!("{way}: {out}{err}"));
         }
@@ -122,15 +152,22 @@ async fn no_system_call_leads_out() {
         let mut file = File::create(place.dirs.host_path(Root::Workspace).join("way.py")).unwrap();
         file.write_all(outside.fill_in(script).as_bytes()).unwrap();
         let (end, out, err) = place.run("python3 way.py").await;
-        assert!(!out.contains(ESCAPED) && !(out + &err).contains(CANARY), "{way}");
+        assert!(
+            !out.contains(ESCAPED) && !(out + &err).contains(CANARY),
+            "{way}"
+        );
         assert_ne!(end, CommandEnd::Exited(0), "{way}");
         outside.assert_untouched(way);
     }
     for (call, number) in CALLS {
-        let script =
-            format!("import ctypes as c; l=c.CDLL(None,use_errno=True); r=l.syscall({number},-1,-1,-1,-1,-1); print(r, c.get_errno())");
+        let script = format!(
+            "import ctypes as c; l=c.CDLL(None,use_errno=True); r=l.syscall({number},-1,-1,-1,-1,-1); print(r, c.get_errno())"
+        );
         let (_, out, err) = place.run(&format!("python3 -c '{script}'")).await;
-        let refused = [format!("-1 {}\n", libc::EPERM), format!("-1 {}\n", libc::ENOSYS)];
+        let refused = [
+            format!("-1 {}\n", libc::EPERM),
+            format!("-1 {}\n", libc::ENOSYS),
+        ];
         assert!(refused.contains(&out), "{call}: {out}{err}");
     }
 }

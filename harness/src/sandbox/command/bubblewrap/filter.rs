@@ -6,7 +6,10 @@
 use std::collections::BTreeMap;
 
 use libc::c_long;
-use seccompiler::{SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule, sock_filter};
+use seccompiler::{
+    SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
+    sock_filter,
+};
 
 /// Refused with `EPERM`, whatever the arguments.
 const REFUSED: &[c_long] = &[
@@ -97,7 +100,12 @@ const TYPING: &[u64] = &[libc::TIOCSTI, libc::TIOCLINUX];
 
 /// The families of sockets that programs need. All others reach past a network namespace, into the kernel's cryptography, or into
 /// code that few have looked at.
-const FAMILIES: &[libc::c_int] = &[libc::AF_UNIX, libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK];
+const FAMILIES: &[libc::c_int] = &[
+    libc::AF_UNIX,
+    libc::AF_INET,
+    libc::AF_INET6,
+    libc::AF_NETLINK,
+];
 
 /// Kinds of sockets that see or make packets themselves.
 const RAW_KINDS: &[libc::c_int] = &[libc::SOCK_RAW, SOCK_PACKET];
@@ -109,21 +117,59 @@ const KIND_BITS: u64 = 0xf;
 
 /// The filter as the kernel reads it.
 pub(super) fn program() -> Result<Vec<u8>, seccompiler::BackendError> {
-    let equals = |argument, value| SeccompCondition::new(argument, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, value);
-    let has_bits = |argument, bits| SeccompCondition::new(argument, SeccompCmpArgLen::Dword, SeccompCmpOp::MaskedEq(bits), bits);
-    let is_not = |argument, value: libc::c_int| SeccompCondition::new(argument, SeccompCmpArgLen::Dword, SeccompCmpOp::Ne, value as u64);
-    let any = |conditions: Vec<Result<SeccompCondition, _>>| {
-        conditions.into_iter().map(|condition| SeccompRule::new(vec![condition?])).collect::<Result<Vec<_>, _>>()
+    let equals = |argument, value| {
+        SeccompCondition::new(argument, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, value)
     };
-    let mut rules: BTreeMap<i64, Vec<SeccompRule>> = REFUSED.iter().map(|call| (*call, Vec::new())).collect();
-    rules.insert(libc::SYS_clone, any(NEW_NAMESPACES.iter().map(|flag| has_bits(0, *flag as u32 as u64)).collect())?);
-    rules.insert(libc::SYS_ioctl, any(TYPING.iter().map(|request| equals(1, *request)).collect())?);
+    let has_bits = |argument, bits| {
+        SeccompCondition::new(
+            argument,
+            SeccompCmpArgLen::Dword,
+            SeccompCmpOp::MaskedEq(bits),
+            bits,
+        )
+    };
+    let is_not = |argument, value: libc::c_int| {
+        SeccompCondition::new(
+            argument,
+            SeccompCmpArgLen::Dword,
+            SeccompCmpOp::Ne,
+            value as u64,
+        )
+    };
+    let any = |conditions: Vec<Result<SeccompCondition, _>>| {
+        conditions
+            .into_iter()
+            .map(|condition| SeccompRule::new(vec![condition?]))
+            .collect::<Result<Vec<_>, _>>()
+    };
+    let mut rules: BTreeMap<i64, Vec<SeccompRule>> =
+        REFUSED.iter().map(|call| (*call, Vec::new())).collect();
+    rules.insert(
+        libc::SYS_clone,
+        any(NEW_NAMESPACES
+            .iter()
+            .map(|flag| has_bits(0, *flag as u32 as u64))
+            .collect())?,
+    );
+    rules.insert(
+        libc::SYS_ioctl,
+        any(TYPING.iter().map(|request| equals(1, *request)).collect())?,
+    );
     rules.insert(libc::SYS_socket, sockets(is_not)?);
     rules.insert(libc::SYS_socketpair, any(vec![is_not(0, libc::AF_UNIX)])?);
     let refused = SeccompAction::Errno(libc::EPERM as u32);
-    let filter = SeccompFilter::new(rules, SeccompAction::Allow, refused, std::env::consts::ARCH.try_into()?)?;
+    let filter = SeccompFilter::new(
+        rules,
+        SeccompAction::Allow,
+        refused,
+        std::env::consts::ARCH.try_into()?,
+    )?;
     let compiled: seccompiler::BpfProgram = filter.try_into()?;
-    Ok(unknown_calls().iter().chain(&compiled).flat_map(bytes).collect())
+    Ok(unknown_calls()
+        .iter()
+        .chain(&compiled)
+        .flat_map(bytes)
+        .collect())
 }
 
 /// Which sockets are refused: of other families, of netlink all that is not about routes, which name lookup asks for, and raw ones.
@@ -131,22 +177,58 @@ fn sockets(
     is_not: impl Fn(u8, libc::c_int) -> Result<SeccompCondition, seccompiler::BackendError>,
 ) -> Result<Vec<SeccompRule>, seccompiler::BackendError> {
     let is = |argument, bits, value: libc::c_int| {
-        SeccompCondition::new(argument, SeccompCmpArgLen::Dword, SeccompCmpOp::MaskedEq(bits), value as u64)
+        SeccompCondition::new(
+            argument,
+            SeccompCmpArgLen::Dword,
+            SeccompCmpOp::MaskedEq(bits),
+            value as u64,
+        )
     };
-    let strange = FAMILIES.iter().map(|family| is_not(0, *family)).collect::<Result<_, _>>()?;
-    let other_netlink = vec![is(0, u32::MAX.into(), libc::AF_NETLINK)?, is_not(2, libc::NETLINK_ROUTE)?];
-    let raw = RAW_KINDS.iter().map(|kind| Ok(vec![is_not(0, libc::AF_NETLINK)?, is(1, KIND_BITS, *kind)?]));
+    let strange = FAMILIES
+        .iter()
+        .map(|family| is_not(0, *family))
+        .collect::<Result<_, _>>()?;
+    let other_netlink = vec![
+        is(0, u32::MAX.into(), libc::AF_NETLINK)?,
+        is_not(2, libc::NETLINK_ROUTE)?,
+    ];
+    let raw = RAW_KINDS
+        .iter()
+        .map(|kind| Ok(vec![is_not(0, libc::AF_NETLINK)?, is(1, KIND_BITS, *kind)?]));
     let raw = raw.collect::<Result<Vec<_>, seccompiler::BackendError>>()?;
-    [strange, other_netlink].into_iter().chain(raw).map(SeccompRule::new).collect()
+    [strange, other_netlink]
+        .into_iter()
+        .chain(raw)
+        .map(SeccompRule::new)
+        .collect()
 }
 
 /// What says "no such call" before the filter proper: `clone3`, whose flags no filter can see, so that programs fall back to
 /// `clone`; and the second set of numbers that some kernels know for the same calls.
 fn unknown_calls() -> Vec<sock_filter> {
-    const LOAD_NUMBER: sock_filter = sock_filter { code: 0x20, jt: 0, jf: 0, k: 0 };
-    const NO_SUCH_CALL: sock_filter = sock_filter { code: 0x06, jt: 0, jf: 0, k: 0x0005_0000 | libc::ENOSYS as u32 };
-    let skip_unless = |code, k| sock_filter { code, jt: 0, jf: 1, k };
-    let mut program = vec![LOAD_NUMBER, skip_unless(0x15, libc::SYS_clone3 as u32), NO_SUCH_CALL];
+    const LOAD_NUMBER: sock_filter = sock_filter {
+        code: 0x20,
+        jt: 0,
+        jf: 0,
+        k: 0,
+    };
+    const NO_SUCH_CALL: sock_filter = sock_filter {
+        code: 0x06,
+        jt: 0,
+        jf: 0,
+        k: 0x0005_0000 | libc::ENOSYS as u32,
+    };
+    let skip_unless = |code, k| sock_filter {
+        code,
+        jt: 0,
+        jf: 1,
+        k,
+    };
+    let mut program = vec![
+        LOAD_NUMBER,
+        skip_unless(0x15, libc::SYS_clone3 as u32),
+        NO_SUCH_CALL,
+    ];
     if cfg!(target_arch = "x86_64") {
         program.extend([skip_unless(0x35, 0x4000_0000), NO_SUCH_CALL]);
     }

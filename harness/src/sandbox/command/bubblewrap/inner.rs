@@ -56,7 +56,11 @@ struct Asked {
 /// Does what the sandbox asks for and gives the command's exit code, if it returns at all. `arguments` are those behind
 /// [`InnerProgram::arguments`].
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Result<ExitCode, InnerError> {
-    let Asked { writable, proxy, command } = read(arguments);
+    let Asked {
+        writable,
+        proxy,
+        command,
+    } = read(arguments);
     let (program, arguments) = command.split_first().ok_or(InnerError::NoCommand)?;
     // A kernel without Landlock is told of by the probe; the mounts hold without it.
     let _held = write_lock::hold(writable)?;
@@ -67,11 +71,19 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Result<ExitCode, In
 }
 
 /// Runs the command and carries its connections meanwhile.
-fn beside_relay(socket: &Path, program: &OsStr, arguments: &[OsString]) -> Result<ExitCode, InnerError> {
+fn beside_relay(
+    socket: &Path,
+    program: &OsStr,
+    arguments: &[OsString],
+) -> Result<ExitCode, InnerError> {
     let listener = relay::listen()?;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
     let status: io::Result<ExitStatus> = runtime.block_on(async {
-        let mut child = tokio::process::Command::new(program).args(arguments).spawn()?;
+        let mut child = tokio::process::Command::new(program)
+            .args(arguments)
+            .spawn()?;
         tokio::select! {
             ended = child.wait() => ended,
             Err(error) = relay::run(listener, socket) => Err(error),
@@ -96,8 +108,13 @@ fn read(arguments: impl IntoIterator<Item = OsString>) -> Asked {
 
 /// The arguments that say so to [`run`], behind the program's own. The command follows.
 pub(super) fn arguments(writable: &[PathBuf], through_proxy: bool) -> Vec<OsString> {
-    let locked = writable.iter().flat_map(|path| [OsString::from(WRITABLE), path.into()]);
-    let proxy = through_proxy.then(|| [THROUGH.into(), PROXY.into()]).into_iter().flatten();
+    let locked = writable
+        .iter()
+        .flat_map(|path| [OsString::from(WRITABLE), path.into()]);
+    let proxy = through_proxy
+        .then(|| [THROUGH.into(), PROXY.into()])
+        .into_iter()
+        .flatten();
     locked.chain(proxy).chain([COMMAND.into()]).collect()
 }
 
@@ -109,16 +126,37 @@ mod tests {
     fn what_is_asked_for_is_read_as_it_was_written() {
         let writable = vec![PathBuf::from("/tmp"), PathBuf::from("--proxy")];
         for through in [false, true] {
-            let written = arguments(&writable, through).into_iter().chain(["/bin/bash".into(), "--".into()]);
+            let written = arguments(&writable, through)
+                .into_iter()
+                .chain(["/bin/bash".into(), "--".into()]);
             let proxy = through.then(|| PathBuf::from(PROXY));
-            assert_eq!(read(written), Asked { writable: writable.clone(), proxy, command: vec!["/bin/bash".into(), "--".into()] });
+            assert_eq!(
+                read(written),
+                Asked {
+                    writable: writable.clone(),
+                    proxy,
+                    command: vec!["/bin/bash".into(), "--".into()]
+                }
+            );
         }
     }
 
     #[test]
     fn nothing_is_begun_without_a_command_or_with_anything_unknown() {
-        for arguments in [&[][..], &["--"], &["--writable"], &["--writeable", "/", "--", "/bin/true"], &["/bin/true"]] {
-            assert!(matches!(run(arguments.iter().map(OsString::from)), Err(InnerError::NoCommand)), "{arguments:?}");
+        for arguments in [
+            &[][..],
+            &["--"],
+            &["--writable"],
+            &["--writeable", "/", "--", "/bin/true"],
+            &["/bin/true"],
+        ] {
+            assert!(
+                matches!(
+                    run(arguments.iter().map(OsString::from)),
+                    Err(InnerError::NoCommand)
+                ),
+                "{arguments:?}"
+            );
         }
     }
 }

@@ -23,7 +23,10 @@ use tokio::process::Command;
 
 use super::running::Running;
 use super::spawner::Spawner;
-use super::{CommandEnd, CommandError, CommandLimits, CommandOutput, CommandRequest, CommandSandbox, Isolation, Mount, Reach};
+use super::{
+    CommandEnd, CommandError, CommandLimits, CommandOutput, CommandRequest, CommandSandbox,
+    Isolation, Mount, Reach,
+};
 use crate::sandbox::egress::{self, WayOut};
 use crate::sandbox::shelf::Shelf;
 use crate::sandbox::thread_dirs::ThreadDirs;
@@ -108,35 +111,89 @@ impl Network {
     }
 
     fn way_out(&self) -> Option<&dyn WayOut> {
-        if let Self::Proxied(proxy) = self { Some(&**proxy) } else { None }
+        if let Self::Proxied(proxy) = self {
+            Some(&**proxy)
+        } else {
+            None
+        }
     }
 }
 
 impl BubblewrapCommandSandbox {
-    async fn launch(&self, dirs: &ThreadDirs, shelf: &Shelf, command: &str, cgroups: &[PathBuf]) -> Result<Running, CommandError> {
+    async fn launch(
+        &self,
+        dirs: &ThreadDirs,
+        shelf: &Shelf,
+        command: &str,
+        cgroups: &[PathBuf],
+    ) -> Result<Running, CommandError> {
         for root in Root::ALL {
             dirs.create(root)?;
         }
         let limits = &self.options.limits;
         let mut launch = Command::new(&self.bash);
-        launch.env_clear().envs([("PATH", INNER_PATH), ("HOME", WORKSPACE), ("LANG", "C.UTF-8"), ("TMPDIR", "/tmp")]);
+        launch.env_clear().envs([
+            ("PATH", INNER_PATH),
+            ("HOME", WORKSPACE),
+            ("LANG", "C.UTF-8"),
+            ("TMPDIR", "/tmp"),
+        ]);
         if self.options.network.way_out().is_some() {
             launch.envs(egress::variables());
         }
-        launch.envs(self.options.environment.iter().map(|(name, value)| (name, value)));
+        launch.envs(
+            self.options
+                .environment
+                .iter()
+                .map(|(name, value)| (name, value)),
+        );
         launch.args(["-c", LAUNCH, "launch"]).arg(&self.filter);
         // What bash counts in: data and files by 1024 bytes.
-        let sizes = [limits.memory_bytes / 1024, limits.file_bytes / 1024, limits.open_files, limits.cpu_seconds];
-        launch.args(sizes.map(|size| size.to_string())).args(cgroups).arg("--");
+        let sizes = [
+            limits.memory_bytes / 1024,
+            limits.file_bytes / 1024,
+            limits.open_files,
+            limits.cpu_seconds,
+        ];
+        launch
+            .args(sizes.map(|size| size.to_string()))
+            .args(cgroups)
+            .arg("--");
         let shares_network = self.options.network.is_shared();
-        let way = self.options.network.way_out().map(WayOut::open).transpose()?;
+        let way = self
+            .options
+            .network
+            .way_out()
+            .map(WayOut::open)
+            .transpose()?;
         let no_userns = self.userns_can_be_disabled;
-        launch.arg(&self.bwrap).args(arguments::arguments(&self.system, dirs, shelf, shares_network, no_userns, way.as_deref()));
-        launch.args(["--seccomp", "9", "--"]).args(arguments::first_program(&self.options));
-        launch.args(["/bin/bash", "-c", BEGIN, "bash", &limits.processes.to_string(), command]);
+        launch.arg(&self.bwrap).args(arguments::arguments(
+            &self.system,
+            dirs,
+            shelf,
+            shares_network,
+            no_userns,
+            way.as_deref(),
+        ));
+        launch
+            .args(["--seccomp", "9", "--"])
+            .args(arguments::first_program(&self.options));
+        launch.args([
+            "/bin/bash",
+            "-c",
+            BEGIN,
+            "bash",
+            &limits.processes.to_string(),
+            command,
+        ]);
         let (ours, lifeline) = StdUnixStream::pair()?;
         // A group of its own: what makes the sandbox is ended with all its parts before the kernel ties them together.
-        launch.current_dir("/").process_group(0).stdin(OwnedFd::from(lifeline)).stdout(Stdio::piped()).stderr(Stdio::piped());
+        launch
+            .current_dir("/")
+            .process_group(0)
+            .stdin(OwnedFd::from(lifeline))
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
         let running = Running::group(self.spawner.spawn(launch).await?);
         ours.set_nonblocking(true)?;
         Ok(running.asking_at(UnixStream::from_std(ours)?).with(way))
@@ -157,12 +214,24 @@ impl CommandSandbox for BubblewrapCommandSandbox {
         }
     }
 
-    async fn run(&self, request: CommandRequest<'_>, output: &mut dyn CommandOutput) -> Result<CommandEnd, CommandError> {
+    async fn run(
+        &self,
+        request: CommandRequest<'_>,
+        output: &mut dyn CommandOutput,
+    ) -> Result<CommandEnd, CommandError> {
         request.check()?;
-        let group = self.cgroups.as_ref().map(|groups| groups.enter(&self.options.limits)).transpose()?;
+        let group = self
+            .cgroups
+            .as_ref()
+            .map(|groups| groups.enter(&self.options.limits))
+            .transpose()?;
         let folders = group.as_ref().map_or(&[][..], |group| group.folders());
-        let running = self.launch(request.dirs, request.shelf, request.command, folders).await?;
-        Ok(running.follow(request.time_limit, self.options.limits.output_bytes, output).await?)
+        let running = self
+            .launch(request.dirs, request.shelf, request.command, folders)
+            .await?;
+        Ok(running
+            .follow(request.time_limit, self.options.limits.output_bytes, output)
+            .await?)
     }
 }
 

@@ -14,7 +14,12 @@ use crate::sandbox::shelf::Shelf;
 use crate::sandbox::thread_dirs::ThreadDirs;
 
 /// Where programs of the system are.
-const PROGRAM_FOLDERS: &[&str] = &["/usr/bin", "/bin", "/usr/local/bin", "/run/current-system/sw/bin"];
+const PROGRAM_FOLDERS: &[&str] = &[
+    "/usr/bin",
+    "/bin",
+    "/usr/local/bin",
+    "/run/current-system/sw/bin",
+];
 const PROBE_LIMIT: Duration = Duration::from_secs(10);
 /// What is run in the sandbox that is tried; its answer has a part for each look.
 const LOOKS: &str = "cat /proc/self/status; echo ==; cat /proc/net/dev; echo ==
@@ -51,7 +56,10 @@ pub enum Layer {
 impl Layer {
     /// Whether commands are refused without it.
     pub fn is_required(self) -> bool {
-        !matches!(self, Self::WriteLock | Self::MemorySum | Self::NestedNamespaces)
+        !matches!(
+            self,
+            Self::WriteLock | Self::MemorySum | Self::NestedNamespaces
+        )
     }
 }
 
@@ -97,12 +105,21 @@ impl ProbeReport {
     /// The layers that hold, by name.
     pub fn active(&self) -> String {
         let active = self.layers.iter().filter(|report| report.missing.is_none());
-        active.map(|report| report.layer.to_string()).collect::<Vec<_>>().join(", ")
+        active
+            .map(|report| report.layer.to_string())
+            .collect::<Vec<_>>()
+            .join(", ")
     }
 
     /// Why layers do not hold.
     pub fn missing_text(&self) -> String {
-        let texts = self.missing().map(|report| format!("{}: {}", report.layer, report.missing.as_deref().unwrap_or_default()));
+        let texts = self.missing().map(|report| {
+            format!(
+                "{}: {}",
+                report.layer,
+                report.missing.as_deref().unwrap_or_default()
+            )
+        });
         texts.collect::<Vec<_>>().join("; ")
     }
 
@@ -111,18 +128,30 @@ impl ProbeReport {
     }
 
     fn add(&mut self, layer: Layer, holds: bool, otherwise: impl Into<String>) {
-        self.layers.push(LayerReport { layer, missing: (!holds).then(|| otherwise.into()) });
+        self.layers.push(LayerReport {
+            layer,
+            missing: (!holds).then(|| otherwise.into()),
+        });
     }
 
     /// Names another reason for a layer that does not hold.
     fn say_why(&mut self, layer: Layer, why: &str) {
-        for report in self.layers.iter_mut().filter(|report| report.layer == layer && report.missing.is_some()) {
+        for report in self
+            .layers
+            .iter_mut()
+            .filter(|report| report.layer == layer && report.missing.is_some())
+        {
             report.missing = Some(why.to_owned());
         }
     }
 
     fn without(layer: Layer, why: impl Into<String>) -> Self {
-        Self { layers: vec![LayerReport { layer, missing: Some(why.into()) }] }
+        Self {
+            layers: vec![LayerReport {
+                layer,
+                missing: Some(why.into()),
+            }],
+        }
     }
 }
 
@@ -137,15 +166,25 @@ impl BubblewrapCommandSandbox {
 
     async fn try_out(options: BubblewrapOptions) -> Result<(Self, ProbeReport), ProbeReport> {
         let program = |name: &str| {
-            let found = PROGRAM_FOLDERS.iter().map(|folder| Path::new(folder).join(name)).find(|path| path.is_file());
-            found.ok_or_else(|| ProbeReport::without(Layer::Programs, format!("`{name}` is not installed")))
+            let found = PROGRAM_FOLDERS
+                .iter()
+                .map(|folder| Path::new(folder).join(name))
+                .find(|path| path.is_file());
+            found.ok_or_else(|| {
+                ProbeReport::without(Layer::Programs, format!("`{name}` is not installed"))
+            })
         };
         let (bwrap, bash) = (program("bwrap")?, program("bash")?);
-        let unusable = |error: &dyn fmt::Display| ProbeReport::without(Layer::Namespaces, error.to_string());
-        let filter = filter::program().map_err(|error| ProbeReport::without(Layer::SystemCalls, error.to_string()))?;
+        let unusable =
+            |error: &dyn fmt::Display| ProbeReport::without(Layer::Namespaces, error.to_string());
+        let filter = filter::program()
+            .map_err(|error| ProbeReport::without(Layer::SystemCalls, error.to_string()))?;
         let support = Support::make(&options.support, &filter).map_err(|error| unusable(&error))?;
         if options.network.way_out().is_some() && options.inner.is_none() {
-            return Err(ProbeReport::without(Layer::Network, "the way to a proxy needs a program that sandboxes begin with"));
+            return Err(ProbeReport::without(
+                Layer::Network,
+                "the way to a proxy needs a program that sandboxes begin with",
+            ));
         }
         let mut sandbox = Self {
             bwrap,
@@ -166,7 +205,10 @@ impl BubblewrapCommandSandbox {
         };
         let mut report = judge(&seen, sandbox.options.network.is_shared());
         if sandbox.options.inner.is_none() {
-            report.say_why(Layer::WriteLock, "no program was given that a sandbox begins with");
+            report.say_why(
+                Layer::WriteLock,
+                "no program was given that a sandbox begins with",
+            );
         }
         let is_counted = sandbox.cgroups.is_some() || !rustix::process::geteuid().is_root();
         report.add(
@@ -174,19 +216,37 @@ impl BubblewrapCommandSandbox {
             is_counted,
             "the kernel does not count root's processes: run as another user, or with control groups",
         );
-        report.add(Layer::MemorySum, sandbox.cgroups.is_some(), "this process may not make control groups for memory and processes");
+        report.add(
+            Layer::MemorySum,
+            sandbox.cgroups.is_some(),
+            "this process may not make control groups for memory and processes",
+        );
         let disabled = sandbox.userns_can_be_disabled;
-        report.add(Layer::NestedNamespaces, disabled, "this bwrap cannot disable them (0.8 can); the filter refuses them");
+        report.add(
+            Layer::NestedNamespaces,
+            disabled,
+            "this bwrap cannot disable them (0.8 can); the filter refuses them",
+        );
         Ok((sandbox, report))
     }
 
     async fn look_around(&self) -> Result<String, String> {
         let home: Arc<Path> = self.options.support.join("probe").into();
-        let Ok(thread) = ThreadId::parse("probe") else { return Err("no thread to try it with".to_owned()) };
+        let Ok(thread) = ThreadId::parse("probe") else {
+            return Err("no thread to try it with".to_owned());
+        };
         let dirs = ThreadDirs::new(home, Resolver::detect(), "probe", &thread);
         let mut transcript = Transcript::keeping(64 * 1024);
-        let request = CommandRequest { dirs: &dirs, shelf: &Shelf::default(), command: LOOKS, time_limit: PROBE_LIMIT };
-        let end = self.run(request, &mut transcript).await.map_err(|error| error.to_string())?;
+        let request = CommandRequest {
+            dirs: &dirs,
+            shelf: &Shelf::default(),
+            command: LOOKS,
+            time_limit: PROBE_LIMIT,
+        };
+        let end = self
+            .run(request, &mut transcript)
+            .await
+            .map_err(|error| error.to_string())?;
         match end {
             CommandEnd::Exited(_) if transcript.out().contains("==") => Ok(transcript.out()),
             CommandEnd::Exited(_) => Err(transcript.err().trim().to_owned()),
@@ -198,22 +258,51 @@ impl BubblewrapCommandSandbox {
 /// What the answer of [`LOOKS`] says of the layers that can be seen from inside.
 fn judge(seen: &str, shares_network: bool) -> ProbeReport {
     let mut parts = seen.split("==\n");
-    let (status, interfaces, rest) = (parts.next().unwrap_or(""), parts.next().unwrap_or(""), parts.next().unwrap_or(""));
-    let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).map_or("", str::trim);
-    let is_zero = |name: &str| !field(name).is_empty() && field(name).bytes().all(|digit| digit == b'0');
+    let (status, interfaces, rest) = (
+        parts.next().unwrap_or(""),
+        parts.next().unwrap_or(""),
+        parts.next().unwrap_or(""),
+    );
+    let field = |name: &str| {
+        status
+            .lines()
+            .find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))
+            .map_or("", str::trim)
+    };
+    let is_zero =
+        |name: &str| !field(name).is_empty() && field(name).bytes().all(|digit| digit == b'0');
     let is_locked = !rest.contains("not locked\n");
     let mut report = ProbeReport::default();
     report.add(Layer::Programs, true, "");
     report.add(Layer::Namespaces, true, "");
     let powerless = is_zero("CapEff") && is_zero("CapBnd") && field("NoNewPrivs") == "1";
-    report.add(Layer::Privileges, powerless, "a command would keep capabilities");
-    report.add(Layer::SystemCalls, field("Seccomp") == "2", "the kernel took no filter");
+    report.add(
+        Layer::Privileges,
+        powerless,
+        "a command would keep capabilities",
+    );
+    report.add(
+        Layer::SystemCalls,
+        field("Seccomp") == "2",
+        "the kernel took no filter",
+    );
     if !shares_network {
-        let others = interfaces.lines().filter_map(|line| line.split_once(':')).any(|(name, _)| name.trim() != "lo");
-        report.add(Layer::Network, !others, "a command would see interfaces of this machine");
+        let others = interfaces
+            .lines()
+            .filter_map(|line| line.split_once(':'))
+            .any(|(name, _)| name.trim() != "lo");
+        report.add(
+            Layer::Network,
+            !others,
+            "a command would see interfaces of this machine",
+        );
     }
     let rest = rest.replace("not locked\n", "");
-    report.add(Layer::ReadOnlySystem, rest.is_empty(), format!("a command would find: {}", rest.trim()));
+    report.add(
+        Layer::ReadOnlySystem,
+        rest.is_empty(),
+        format!("a command would find: {}", rest.trim()),
+    );
     report.add(Layer::WriteLock, is_locked, "this kernel has no Landlock");
     report
 }
@@ -230,23 +319,44 @@ mod tests {
         assert!(judge(GOOD, false).suffices());
         assert_eq!(judge(GOOD, false).missing_text(), "");
         let unlocked = judge(&format!("{GOOD}not locked\n"), false);
-        assert!(unlocked.suffices() && unlocked.missing_text().starts_with("write lock"), "{unlocked:?}");
+        assert!(
+            unlocked.suffices() && unlocked.missing_text().starts_with("write lock"),
+            "{unlocked:?}"
+        );
     }
 
     #[test]
     fn every_layer_that_does_not_hold_is_named_and_refuses_commands() {
         for (good, bad, named) in [
-            ("CapBnd:\t0000000000000000", "CapBnd:\t000001ffffffffff", "no privileges"),
+            (
+                "CapBnd:\t0000000000000000",
+                "CapBnd:\t000001ffffffffff",
+                "no privileges",
+            ),
             ("NoNewPrivs:\t1", "NoNewPrivs:\t0", "no privileges"),
             ("Seccomp:\t2", "Seccomp:\t0", "system call filter"),
             ("    lo:", "  eth0:", "network of its own"),
-            ("lo:       0\n==\n", "lo:       0\n==\nwritable: /usr\n", "read-only system"),
-            ("lo:       0\n==\n", "lo:       0\n==\nnot locked\nwritable: /usr\n", "read-only system"),
+            (
+                "lo:       0\n==\n",
+                "lo:       0\n==\nwritable: /usr\n",
+                "read-only system",
+            ),
+            (
+                "lo:       0\n==\n",
+                "lo:       0\n==\nnot locked\nwritable: /usr\n",
+                "read-only system",
+            ),
             (GOOD, "", "no privileges"),
         ] {
             let report = judge(&GOOD.replace(good, bad), false);
-            assert!(!report.suffices() && report.missing_text().contains(named), "{bad}: {report:?}");
+            assert!(
+                !report.suffices() && report.missing_text().contains(named),
+                "{bad}: {report:?}"
+            );
         }
-        assert!(judge(&GOOD.replace("    lo:", "  eth0:"), true).suffices(), "where it is wanted");
+        assert!(
+            judge(&GOOD.replace("    lo:", "  eth0:"), true).suffices(),
+            "where it is wanted"
+        );
     }
 }

@@ -13,8 +13,14 @@ use super::arguments::{INNER_ID, WORKSPACE};
 /// Files of `/etc`.
 pub(super) const NAMES: [&str; 3] = ["passwd", "group", "hosts"];
 /// Devices with their numbers.
-pub(super) const DEVICES: [(&str, u32, u32); 6] =
-    [("null", 1, 3), ("zero", 1, 5), ("full", 1, 7), ("random", 1, 8), ("urandom", 1, 9), ("tty", 5, 0)];
+pub(super) const DEVICES: [(&str, u32, u32); 6] = [
+    ("null", 1, 3),
+    ("zero", 1, 5),
+    ("full", 1, 7),
+    ("random", 1, 8),
+    ("urandom", 1, 9),
+    ("tty", 5, 0),
+];
 
 /// The file with the system call filter.
 const FILTER: &str = "filter";
@@ -38,14 +44,27 @@ impl Support {
         let names = folder.join("etc");
         fs::create_dir_all(&names)?;
         replace(folder, FILTER, filter)?;
-        let passwd = format!("agent:x:{INNER_ID}:{INNER_ID}:agent:{WORKSPACE}:/bin/bash\nnobody:x:65534:65534:nobody:/:/bin/false\n");
+        let passwd = format!(
+            "agent:x:{INNER_ID}:{INNER_ID}:agent:{WORKSPACE}:/bin/bash\nnobody:x:65534:65534:nobody:/:/bin/false\n"
+        );
         let group = format!("agent:x:{INNER_ID}:\nnogroup:x:65534:\n");
-        let texts = [passwd, group, "127.0.0.1 localhost sandbox\n::1 localhost\n".to_owned()];
+        let texts = [
+            passwd,
+            group,
+            "127.0.0.1 localhost sandbox\n::1 localhost\n".to_owned(),
+        ];
         for (name, text) in NAMES.iter().zip(texts) {
             replace(&names, name, text.as_bytes())?;
         }
-        let devices = rustix::process::geteuid().is_root().then(|| make_devices(folder.join("dev"))).transpose()?;
-        Ok(Self { filter: folder.join(FILTER), names, devices })
+        let devices = rustix::process::geteuid()
+            .is_root()
+            .then(|| make_devices(folder.join("dev")))
+            .transpose()?;
+        Ok(Self {
+            filter: folder.join(FILTER),
+            names,
+            devices,
+        })
     }
 }
 
@@ -53,7 +72,9 @@ impl Support {
 fn replace(folder: &Path, name: &str, content: &[u8]) -> io::Result<()> {
     let mut pending = NamedTempFile::new_in(folder)?;
     pending.write_all(content)?;
-    pending.as_file().set_permissions(Permissions::from_mode(0o644))?;
+    pending
+        .as_file()
+        .set_permissions(Permissions::from_mode(0o644))?;
     pending.persist(folder.join(name))?;
     Ok(())
 }
@@ -66,7 +87,13 @@ fn make_devices(folder: PathBuf) -> io::Result<PathBuf> {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
         }
-        mknodat(CWD, &path, FileType::CharacterDevice, Mode::from_raw_mode(0o666), makedev(major, minor))?;
+        mknodat(
+            CWD,
+            &path,
+            FileType::CharacterDevice,
+            Mode::from_raw_mode(0o666),
+            makedev(major, minor),
+        )?;
         fs::set_permissions(&path, Permissions::from_mode(0o666))?;
         // All sandboxes share them, and none of their commands is this owner, so none can change the mode.
         std::os::unix::fs::chown(&path, Some(NOBODY), Some(NOBODY))?;

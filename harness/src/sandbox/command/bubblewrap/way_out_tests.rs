@@ -17,13 +17,18 @@ struct Server {
 
 fn server() -> Server {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-    let (port, callers) = (listener.local_addr().unwrap().port(), Arc::new(AtomicUsize::new(0)));
+    let (port, callers) = (
+        listener.local_addr().unwrap().port(),
+        Arc::new(AtomicUsize::new(0)),
+    );
     let seen = callers.clone();
     std::thread::spawn(move || {
         for mut caller in listener.incoming().flatten() {
             seen.fetch_add(1, Ordering::SeqCst);
             let _head = caller.read(&mut [0; 4096]);
-            let _gone = caller.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhello");
+            let _gone = caller.write_all(
+                b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhello",
+            );
         }
     });
     Server { port, callers }
@@ -33,10 +38,22 @@ impl Place {
     async fn reaching(hosts: &[String]) -> Self {
         let place = Self::furnished().await;
         let rules = HostRules::only(hosts).unwrap();
-        let proxy = EgressProxy::new(place.base.path(), rules, Arc::new(SystemLookup::default()), ProxyLimits::default()).unwrap();
-        let options = BubblewrapOptions { network: Network::Proxied(Arc::new(proxy)), ..place.sandbox.options.clone() };
+        let proxy = EgressProxy::new(
+            place.base.path(),
+            rules,
+            Arc::new(SystemLookup::default()),
+            ProxyLimits::default(),
+        )
+        .unwrap();
+        let options = BubblewrapOptions {
+            network: Network::Proxied(Arc::new(proxy)),
+            ..place.sandbox.options.clone()
+        };
         let (sandbox, report) = BubblewrapCommandSandbox::open(options).await;
-        Self { sandbox: sandbox.unwrap_or_else(|| panic!("{}", report.missing_text())), ..place }
+        Self {
+            sandbox: sandbox.unwrap_or_else(|| panic!("{}", report.missing_text())),
+            ..place
+        }
     }
 }
 
@@ -45,13 +62,19 @@ impl Place {
 async fn a_command_reaches_listed_hosts_by_the_usual_variables_and_ends_as_it_would_without() {
     let server = server();
     let place = Place::reaching(&[format!("127.0.0.1:{}", server.port)]).await;
-    assert_eq!(place.sandbox.reach(), Reach::Proxied(format!("127.0.0.1:{}", server.port)));
+    assert_eq!(
+        place.sandbox.reach(),
+        Reach::Proxied(format!("127.0.0.1:{}", server.port))
+    );
     let python = format!(
         "import os, urllib.request as r; os.environ['no_proxy'] = ''; print(r.urlopen('http://127.0.0.1:{}/').read())",
         server.port
     );
     let (end, out, err) = place.run(&format!("python3 -c \"{python}\"; exit 7")).await;
-    assert_eq!((end, out.as_str(), err.as_str()), (CommandEnd::Exited(7), "b'hello'\n", ""));
+    assert_eq!(
+        (end, out.as_str(), err.as_str()),
+        (CommandEnd::Exited(7), "b'hello'\n", "")
+    );
     // By hand: a connection through the proxy, from bash alone.
     let by_hand = format!(
         "exec 3<>/dev/tcp/127.0.0.1/{}; printf 'CONNECT 127.0.0.1:{} HTTP/1.1\\r\\n\\r\\nGET / HTTP/1.1\\r\\n\\r\\n' >&3; cat <&3 | tail -c 5",
@@ -73,33 +96,63 @@ async fn there_is_no_way_past_the_proxy() {
     let datagrams = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     datagrams.set_nonblocking(true).unwrap();
     let place = Place::reaching(&[format!("127.0.0.1:{}", listed.port)]).await;
-    let (other_port, udp, proxy) = (other.port, datagrams.local_addr().unwrap().port(), egress::PROXY_PORT);
+    let (other_port, udp, proxy) = (
+        other.port,
+        datagrams.local_addr().unwrap().port(),
+        egress::PROXY_PORT,
+    );
     let names = std::fs::read_to_string("/etc/resolv.conf").unwrap_or_default();
-    let resolver = names.lines().find_map(|line| line.strip_prefix("nameserver ")).unwrap_or("9.9.9.9").trim().to_owned();
+    let resolver = names
+        .lines()
+        .find_map(|line| line.strip_prefix("nameserver "))
+        .unwrap_or("9.9.9.9")
+        .trim()
+        .to_owned();
     for command in [
         format!("exec 3<>/dev/tcp/127.0.0.1/{other_port}"),
         format!("exec 3<>/dev/tcp/127.0.0.1/{}", listed.port),
         format!("exec 3<>/dev/tcp/{resolver}/53"),
         format!("echo x > /dev/udp/127.0.0.1/{udp}"),
         format!("http_proxy= curl -s --max-time 5 http://127.0.0.1:{other_port}/"),
-        format!("curl -s --noproxy '' -x http://127.0.0.1:{proxy} --max-time 5 --fail http://127.0.0.1:{other_port}/"),
-        format!("curl -s --noproxy '' -x http://127.0.0.1:{proxy} --max-time 5 --fail http://localhost:{}/", listed.port),
-        format!("curl -s --noproxy '' -p -x http://127.0.0.1:{proxy} --max-time 5 --fail http://[::ffff:127.0.0.1]:{other_port}/"),
-        format!("curl -s --socks5-hostname 127.0.0.1:{proxy} --max-time 5 http://127.0.0.1:{other_port}/"),
+        format!(
+            "curl -s --noproxy '' -x http://127.0.0.1:{proxy} --max-time 5 --fail http://127.0.0.1:{other_port}/"
+        ),
+        format!(
+            "curl -s --noproxy '' -x http://127.0.0.1:{proxy} --max-time 5 --fail http://localhost:{}/",
+            listed.port
+        ),
+        format!(
+            "curl -s --noproxy '' -p -x http://127.0.0.1:{proxy} --max-time 5 --fail http://[::ffff:127.0.0.1]:{other_port}/"
+        ),
+        format!(
+            "curl -s --socks5-hostname 127.0.0.1:{proxy} --max-time 5 http://127.0.0.1:{other_port}/"
+        ),
         "getent hosts example.org".to_owned(),
         "ip link | grep -v lo: | grep -q ,UP".to_owned(),
     ] {
         let (end, out, _) = place.run(&command).await;
-        assert!(end != CommandEnd::Exited(0) || command.contains("udp"), "{command}: {out}");
+        assert!(
+            end != CommandEnd::Exited(0) || command.contains("udp"),
+            "{command}: {out}"
+        );
     }
-    assert_eq!((listed.callers.load(Ordering::SeqCst), other.callers.load(Ordering::SeqCst)), (0, 0));
+    assert_eq!(
+        (
+            listed.callers.load(Ordering::SeqCst),
+            other.callers.load(Ordering::SeqCst)
+        ),
+        (0, 0)
+    );
     assert!(datagrams.recv(&mut [0; 8]).is_err(), "a datagram came out");
     // Who ends what leads to the proxy, or goes to its socket, wins nothing.
     let direct = format!(
         "import socket; s = socket.socket(socket.AF_UNIX); s.connect('/mnt/.sandbox/proxy'); \
          s.send(b'CONNECT 127.0.0.1:{other_port} HTTP/1.1\\r\\n\\r\\n'); print(s.recv(12))"
     );
-    assert_eq!(place.run(&format!("python3 -c \"{direct}\"")).await.1, "b'HTTP/1.1 403'\n");
+    assert_eq!(
+        place.run(&format!("python3 -c \"{direct}\"")).await.1,
+        "b'HTTP/1.1 403'\n"
+    );
     let (_, out, _) = place.run("rm -f /mnt/.sandbox/proxy /mnt/.sandbox/program; ls /mnt/.sandbox; kill -9 $PPID; echo on").await;
     assert!(out.starts_with("program\nproxy\n"), "{out}");
     assert_eq!(other.callers.load(Ordering::SeqCst), 0);
@@ -109,8 +162,13 @@ async fn there_is_no_way_past_the_proxy() {
 #[ignore = "needs bubblewrap; make test-external runs it"]
 async fn what_is_locked_stays_so_where_a_mount_would_let_it_be_written() {
     let place = Place::furnished().await;
-    let (locked, unlocked) =
-        ("{ : >> /dev/random; } 2>&- && echo written", BubblewrapOptions { inner: None, ..place.sandbox.options.clone() });
+    let (locked, unlocked) = (
+        "{ : >> /dev/random; } 2>&- && echo written",
+        BubblewrapOptions {
+            inner: None,
+            ..place.sandbox.options.clone()
+        },
+    );
     assert_eq!(place.run(locked).await.1, "");
     assert_eq!(
         place.run("echo a > /tmp/a && mkdir /dev/shm/b && echo c > c && mv c d && echo e >/dev/null && cat /tmp/a d").await.1,
@@ -118,11 +176,17 @@ async fn what_is_locked_stays_so_where_a_mount_would_let_it_be_written() {
     );
     let (sandbox, report) = BubblewrapCommandSandbox::open(unlocked).await;
     assert!(
-        report.suffices() && report.missing_text().contains("write lock (Landlock): no program was given"),
+        report.suffices()
+            && report
+                .missing_text()
+                .contains("write lock (Landlock): no program was given"),
         "{}",
         report.missing_text()
     );
-    let place = Place { sandbox: sandbox.unwrap(), ..place };
+    let place = Place {
+        sandbox: sandbox.unwrap(),
+        ..place
+    };
     assert_eq!(place.run(locked).await.1, "written\n");
 }
 
@@ -130,10 +194,16 @@ async fn what_is_locked_stays_so_where_a_mount_would_let_it_be_written() {
 #[ignore = "needs bubblewrap; make test-external runs it"]
 async fn a_way_out_without_the_program_that_leads_there_is_refused() {
     let place = Place::reaching(&["example.org".to_owned()]).await;
-    let options = BubblewrapOptions { inner: None, ..place.sandbox.options.clone() };
+    let options = BubblewrapOptions {
+        inner: None,
+        ..place.sandbox.options.clone()
+    };
     let (sandbox, report) = BubblewrapCommandSandbox::open(options).await;
     assert!(
-        sandbox.is_none() && report.missing_text().contains("network of its own: the way to a proxy needs a program"),
+        sandbox.is_none()
+            && report
+                .missing_text()
+                .contains("network of its own: the way to a proxy needs a program"),
         "{}",
         report.missing_text()
     );
@@ -144,9 +214,22 @@ async fn a_way_out_without_the_program_that_leads_there_is_refused() {
 #[ignore = "needs bubblewrap; make test-external runs it"]
 async fn sandboxes_start_soon_in_each_way() {
     let furnished = Place::furnished().await;
-    let plain = BubblewrapOptions { inner: None, ..furnished.sandbox.options.clone() };
-    let plain = Place { sandbox: BubblewrapCommandSandbox::open(plain).await.0.unwrap(), ..Place::furnished().await };
-    for (what, place) in [("plain", plain), ("locked", furnished), ("proxied", Place::reaching(&["example.org".to_owned()]).await)] {
+    let plain = BubblewrapOptions {
+        inner: None,
+        ..furnished.sandbox.options.clone()
+    };
+    let plain = Place {
+        sandbox: BubblewrapCommandSandbox::open(plain).await.0.unwrap(),
+        ..Place::furnished().await
+    };
+    for (what, place) in [
+        ("plain", plain),
+        ("locked", furnished),
+        (
+            "proxied",
+            Place::reaching(&["example.org".to_owned()]).await,
+        ),
+    ] {
         let mut took = Vec::new();
         for _ in 0..40 {
             let begun = Instant::now();

@@ -6,7 +6,10 @@
 
 use std::path::Path;
 
-use landlock::{ABI, Access, AccessFs, Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetError, RulesetStatus, Scope, path_beneath_rules};
+use landlock::{
+    ABI, Access, AccessFs, Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetError, RulesetStatus,
+    Scope, path_beneath_rules,
+};
 
 /// The newest set of rights that is asked for. Older kernels give what they have of it.
 const WANTED: ABI = ABI::V6;
@@ -17,7 +20,9 @@ const WANTED: ABI = ABI::V6;
 /// # Errors
 ///
 /// The kernel refused the rules though it has Landlock: nothing is locked.
-pub(super) fn hold<P: AsRef<Path>>(writable: impl IntoIterator<Item = P>) -> Result<bool, RulesetError> {
+pub(super) fn hold<P: AsRef<Path>>(
+    writable: impl IntoIterator<Item = P>,
+) -> Result<bool, RulesetError> {
     let status = Ruleset::default()
         .handle_access(AccessFs::from_all(WANTED))?
         .scope(Scope::from_all(WANTED))?
@@ -50,7 +55,10 @@ mod tests {
                 false => eprintln!("this kernel has no Landlock"),
             });
         });
-        assert_eq!(fs::read_to_string(outside.join("file")).unwrap(), "as it was");
+        assert_eq!(
+            fs::read_to_string(outside.join("file")).unwrap(),
+            "as it was"
+        );
         assert_eq!(fs::read_dir(&outside).unwrap().count(), 1);
     }
 
@@ -61,7 +69,10 @@ mod tests {
             fs::create_dir(inside.join("folder")).unwrap();
             fs::rename(inside.join("file"), inside.join("folder/file")).unwrap();
             fs::remove_dir_all(inside.join("folder")).unwrap();
-            assert_eq!(fs::read_to_string(outside.join("file")).unwrap(), "as it was");
+            assert_eq!(
+                fs::read_to_string(outside.join("file")).unwrap(),
+                "as it was"
+            );
 
             symlink(outside, inside.join("way")).unwrap();
             for folder in [outside.to_owned(), inside.join("way")] {
@@ -73,7 +84,10 @@ mod tests {
                     fs::rename(folder.join("file"), folder.join("other")),
                     symlink("/", folder.join("link")),
                     fs::hard_link(folder.join("file"), folder.join("link")),
-                    fs::OpenOptions::new().append(true).open(folder.join("file")).map(drop),
+                    fs::OpenOptions::new()
+                        .append(true)
+                        .open(folder.join("file"))
+                        .map(drop),
                 ];
                 for (at, tried) in tries.into_iter().enumerate() {
                     assert_eq!(tried.unwrap_err().kind(), PermissionDenied, "try {at}");
@@ -85,8 +99,15 @@ mod tests {
     #[test]
     fn what_a_program_started_by_it_does_is_locked_too() {
         locked(|inside, outside| {
-            let script = format!("echo new > {}/file; echo new > {}/file", inside.display(), outside.display());
-            let run = std::process::Command::new("/bin/sh").args(["-c", &script]).output().unwrap();
+            let script = format!(
+                "echo new > {}/file; echo new > {}/file",
+                inside.display(),
+                outside.display()
+            );
+            let run = std::process::Command::new("/bin/sh")
+                .args(["-c", &script])
+                .output()
+                .unwrap();
             assert!(!run.status.success());
             assert_eq!(fs::read_to_string(inside.join("file")).unwrap(), "new\n");
         });

@@ -27,7 +27,15 @@ const MOST_LEFT: usize = 200;
 const OWN_MEMORY: u64 = 2 << 30;
 const OWN_PROCESSES: u64 = 1024;
 /// What an image needs that starts its programs as users of their own; nothing that reaches out of the container.
-const CAPABILITIES: [&str; 7] = ["CHOWN", "DAC_OVERRIDE", "FOWNER", "KILL", "NET_BIND_SERVICE", "SETGID", "SETUID"];
+const CAPABILITIES: [&str; 7] = [
+    "CHOWN",
+    "DAC_OVERRIDE",
+    "FOWNER",
+    "KILL",
+    "NET_BIND_SERVICE",
+    "SETGID",
+    "SETUID",
+];
 /// Says whose a container is: the home of a server.
 const OWNER: &str = "deerflow.home";
 /// Says whose a container is: the user and the thread.
@@ -65,7 +73,10 @@ pub(super) struct DockerSandboxHost {
 
 impl DockerSandboxHost {
     pub(super) fn new(options: DockerOptions) -> Result<Self, reqwest::Error> {
-        Ok(Self { engine: Peer::at_socket("the container engine", &options.socket)?, options })
+        Ok(Self {
+            engine: Peer::at_socket("the container engine", &options.socket)?,
+            options,
+        })
     }
 
     fn name(&self, id: &SandboxId) -> String {
@@ -80,10 +91,18 @@ impl DockerSandboxHost {
     fn body(&self, order: &Order) -> Value {
         let (home, seen) = &self.options.home;
         let mount = |mount: &Mount| {
-            let source = mount.host.strip_prefix(home).map_or_else(|_| mount.host.clone(), |rest| seen.join(rest));
+            let source = mount
+                .host
+                .strip_prefix(home)
+                .map_or_else(|_| mount.host.clone(), |rest| seen.join(rest));
             json!({"Type": "bind", "Source": source, "Target": mount.inside, "ReadOnly": mount.read_only})
         };
-        let variables: Vec<String> = self.options.environment.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        let variables: Vec<String> = self
+            .options
+            .environment
+            .iter()
+            .map(|(name, value)| format!("{name}={value}"))
+            .collect();
         json!({
             "Image": self.options.image,
             "Env": variables,
@@ -103,11 +122,13 @@ impl DockerSandboxHost {
 
     fn numbered_body(&self, order: &Order, port: Option<u16>) -> Value {
         let mut body = self.body(order);
-        body["Labels"] = json!({OWNER: self.owner(), THREAD: thread_of(order), MADE_OF: self.recipe(order)});
+        body["Labels"] =
+            json!({OWNER: self.owner(), THREAD: thread_of(order), MADE_OF: self.recipe(order)});
         let is_here = matches!(self.options.host.as_str(), "127.0.0.1" | "localhost");
         let bound = if is_here { "127.0.0.1" } else { "0.0.0.0" };
         let port = port.map(|port| port.to_string()).unwrap_or_default();
-        body["HostConfig"]["PortBindings"] = json!({INNER_PORT: [{"HostIp": bound, "HostPort": port}]});
+        body["HostConfig"]["PortBindings"] =
+            json!({INNER_PORT: [{"HostIp": bound, "HostPort": port}]});
         body
     }
 
@@ -115,7 +136,11 @@ impl DockerSandboxHost {
     async fn create(&self, order: &Order, port: Option<u16>) -> Result<(), ContainerError> {
         let name = self.name(&order.id);
         let body = self.numbered_body(order, port);
-        let ask = || async { self.engine.call(Call::post("/containers/create", body.clone()).asking("name", &name)).await };
+        let ask = || async {
+            self.engine
+                .call(Call::post("/containers/create", body.clone()).asking("name", &name))
+                .await
+        };
         let mut answer = ask().await?;
         if answer.status == 404 {
             self.fetch().await?;
@@ -132,39 +157,77 @@ impl DockerSandboxHost {
 
     async fn start(&self, id: &SandboxId) -> Result<Answer, ContainerError> {
         let path = format!("/containers/{}/start", self.name(id));
-        self.engine.call(Call::post(&path, json!({})).within(Duration::from_secs(60))).await
+        self.engine
+            .call(Call::post(&path, json!({})).within(Duration::from_secs(60)))
+            .await
     }
 
     async fn fetch(&self) -> Result<(), ContainerError> {
         let image = self.options.image.clone();
         tracing::info!(image, "fetching the image of sandboxes");
         // Without a tag all of them would come.
-        let is_exact = image.contains('@') || image.rsplit('/').next().is_some_and(|name| name.contains(':'));
-        let wanted = if is_exact { image.clone() } else { format!("{image}:latest") };
-        let call = Call::post("/images/create", json!({})).asking("fromImage", wanted).within(FETCH_LIMIT).of_at_most(FETCH_BYTES);
+        let is_exact = image.contains('@')
+            || image
+                .rsplit('/')
+                .next()
+                .is_some_and(|name| name.contains(':'));
+        let wanted = if is_exact {
+            image.clone()
+        } else {
+            format!("{image}:latest")
+        };
+        let call = Call::post("/images/create", json!({}))
+            .asking("fromImage", wanted)
+            .within(FETCH_LIMIT)
+            .of_at_most(FETCH_BYTES);
         let answer = self.engine.call(call).await?;
-        let failed = |why: String| ContainerError::Image { image: image.clone(), why };
+        let failed = |why: String| ContainerError::Image {
+            image: image.clone(),
+            why,
+        };
         if answer.done().is_err() {
             return Err(failed(answer.words()));
         }
         // It answers 200 first and tells of a failure line by line.
-        let lines = answer.body().split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice::<Value>(line).ok());
-        match lines.filter_map(|line| Some(line.get("error")?.as_str()?.chars().take(300).collect())).next() {
+        let lines = answer
+            .body()
+            .split(|byte| *byte == b'\n')
+            .filter_map(|line| serde_json::from_slice::<Value>(line).ok());
+        match lines
+            .filter_map(|line| Some(line.get("error")?.as_str()?.chars().take(300).collect()))
+            .next()
+        {
             Some(why) => Err(failed(why)),
             None => Ok(()),
         }
     }
 
     async fn inspect(&self, id: &SandboxId) -> Result<Option<Inspected>, ContainerError> {
-        let answer = self.engine.call(Call::get(&format!("/containers/{}/json", self.name(id)))).await?;
-        if answer.status == 404 { Ok(None) } else { answer.read().map(Some) }
+        let answer = self
+            .engine
+            .call(Call::get(&format!("/containers/{}/json", self.name(id))))
+            .await?;
+        if answer.status == 404 {
+            Ok(None)
+        } else {
+            answer.read().map(Some)
+        }
     }
 
     /// Where a container is reached, when it runs.
     fn place(&self, found: &Inspected) -> Option<Place> {
-        let bound = found.network_settings.ports.get(INNER_PORT)?.as_ref()?.first().filter(|_| found.state.running)?;
+        let bound = found
+            .network_settings
+            .ports
+            .get(INNER_PORT)?
+            .as_ref()?
+            .first()
+            .filter(|_| found.state.running)?;
         let url = Url::parse(&format!("http://{}:{}", self.options.host, bound.host_port)).ok()?;
-        Some(Place { url, made_of: found.config.labels.get(MADE_OF).cloned() })
+        Some(Place {
+            url,
+            made_of: found.config.labels.get(MADE_OF).cloned(),
+        })
     }
 }
 
@@ -176,13 +239,31 @@ impl SandboxHost for DockerSandboxHost {
 
     async fn left_behind(&self) -> Result<Vec<(SandboxId, Place)>, ContainerError> {
         let filter = json!({"label": [format!("{OWNER}={}", self.owner())]});
-        let listed: Vec<Listed> = self.engine.call(Call::get("/containers/json").asking("filters", filter)).await?.read()?;
-        let of_prefix =
-            |name: &String| SandboxId::read(name.trim_start_matches('/').strip_prefix(&self.options.prefix)?.strip_prefix('-')?);
-        let ids: Vec<SandboxId> = listed.iter().flat_map(|listed| &listed.names).filter_map(of_prefix).take(MOST_LEFT).collect();
+        let listed: Vec<Listed> = self
+            .engine
+            .call(Call::get("/containers/json").asking("filters", filter))
+            .await?
+            .read()?;
+        let of_prefix = |name: &String| {
+            SandboxId::read(
+                name.trim_start_matches('/')
+                    .strip_prefix(&self.options.prefix)?
+                    .strip_prefix('-')?,
+            )
+        };
+        let ids: Vec<SandboxId> = listed
+            .iter()
+            .flat_map(|listed| &listed.names)
+            .filter_map(of_prefix)
+            .take(MOST_LEFT)
+            .collect();
         let mut found = Vec::new();
         for id in ids {
-            if let Some(place) = self.inspect(&id).await?.and_then(|inspected| self.place(&inspected)) {
+            if let Some(place) = self
+                .inspect(&id)
+                .await?
+                .and_then(|inspected| self.place(&inspected))
+            {
                 found.push((id, place));
             }
         }
@@ -190,10 +271,16 @@ impl SandboxHost for DockerSandboxHost {
     }
 
     async fn find(&self, order: &Order) -> Result<Option<Place>, ContainerError> {
-        let Some(found) = self.inspect(&order.id).await? else { return Ok(None) };
+        let Some(found) = self.inspect(&order.id).await? else {
+            return Ok(None);
+        };
         let says = |label: &str| found.config.labels.get(label).map(String::as_str);
-        if says(OWNER) != Some(self.owner().as_str()) || says(THREAD) != Some(thread_of(order).as_str()) {
-            return Err(ContainerError::Taken { name: self.name(&order.id) });
+        if says(OWNER) != Some(self.owner().as_str())
+            || says(THREAD) != Some(thread_of(order).as_str())
+        {
+            return Err(ContainerError::Taken {
+                name: self.name(&order.id),
+            });
         }
         Ok(self.place(&found))
     }
@@ -201,7 +288,9 @@ impl SandboxHost for DockerSandboxHost {
     async fn make(&self, order: &Order) -> Result<Place, ContainerError> {
         let ports: Vec<Option<u16>> = match self.options.first_port {
             None => vec![None],
-            Some(first) => (first..=first.saturating_add(PORTS_TRIED - 1)).map(Some).collect(),
+            Some(first) => (first..=first.saturating_add(PORTS_TRIED - 1))
+                .map(Some)
+                .collect(),
         };
         let mut refused = None;
         for port in ports {
@@ -212,7 +301,9 @@ impl SandboxHost for DockerSandboxHost {
             }
             self.remove(&order.id).await?;
             let said = started.words();
-            let is_taken = ["already allocated", "already in use"].iter().any(|words| said.contains(words));
+            let is_taken = ["already allocated", "already in use"]
+                .iter()
+                .any(|words| said.contains(words));
             refused = Some(started.refusal());
             if !is_taken {
                 break;
@@ -223,14 +314,29 @@ impl SandboxHost for DockerSandboxHost {
 
     async fn remove(&self, id: &SandboxId) -> Result<(), ContainerError> {
         let path = format!("/containers/{}", self.name(id));
-        let answer = self.engine.call(Call::delete(&path).asking("force", true).asking("v", true).within(Duration::from_secs(30))).await?;
+        let answer = self
+            .engine
+            .call(
+                Call::delete(&path)
+                    .asking("force", true)
+                    .asking("v", true)
+                    .within(Duration::from_secs(30)),
+            )
+            .await?;
         // Gone, or going.
-        if matches!(answer.status, 404 | 409) { Ok(()) } else { answer.done() }
+        if matches!(answer.status, 404 | 409) {
+            Ok(())
+        } else {
+            answer.done()
+        }
     }
 
     async fn look(&self) -> Result<String, ContainerError> {
         let version: Value = self.engine.call(Call::get("/version")).await?.read()?;
-        Ok(format!("container engine {}", version["Version"].as_str().unwrap_or("of unknown version")))
+        Ok(format!(
+            "container engine {}",
+            version["Version"].as_str().unwrap_or("of unknown version")
+        ))
     }
 }
 
@@ -279,6 +385,8 @@ struct Bound {
 }
 
 /// Engines write null for what is empty.
-fn or_default<'de, D: serde::Deserializer<'de>, T: Deserialize<'de> + Default>(value: D) -> Result<T, D::Error> {
+fn or_default<'de, D: serde::Deserializer<'de>, T: Deserialize<'de> + Default>(
+    value: D,
+) -> Result<T, D::Error> {
     Ok(Option::deserialize(value)?.unwrap_or_default())
 }

@@ -44,13 +44,17 @@ pub enum ContainerError {
         why: String,
     },
     /// Something else has the name.
-    #[error("{name} is the name of a container that is not this conversation's; remove it, or set another sandbox.container_prefix")]
+    #[error(
+        "{name} is the name of a container that is not this conversation's; remove it, or set another sandbox.container_prefix"
+    )]
     Taken {
         /// The name.
         name: String,
     },
     /// It was started and does not answer.
-    #[error("the container was started and did not answer within {seconds} seconds; it was removed again")]
+    #[error(
+        "the container was started and did not answer within {seconds} seconds; it was removed again"
+    )]
     NotReady {
         /// How long was waited.
         seconds: u64,

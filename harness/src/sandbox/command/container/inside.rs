@@ -68,59 +68,117 @@ struct Printed {
 
 impl Inside {
     pub(super) fn new() -> Result<Self, reqwest::Error> {
-        Ok(Self { any: Peer::anywhere("the sandbox")?, is_old: AtomicBool::new(false) })
+        Ok(Self {
+            any: Peer::anywhere("the sandbox")?,
+            is_old: AtomicBool::new(false),
+        })
     }
 
     /// Whether the API answers.
     pub(super) async fn answers(&self, url: &Url) -> bool {
         let call = Call::get("/v1/sandbox").within(Duration::from_secs(5));
-        self.any.moved_to(url).call(call).await.is_ok_and(|answer| answer.status == 200)
+        self.any
+            .moved_to(url)
+            .call(call)
+            .await
+            .is_ok_and(|answer| answer.status == 200)
     }
 
     /// Lays down what will be run. Nothing runs yet.
-    pub(super) async fn prepare(&self, url: &Url, errand: Errand<'_>) -> Result<(), ContainerError> {
-        let file = json!({"file": format!("/tmp/deerflow-{}.sh", errand.mark), "content": script(errand)});
-        self.any.moved_to(url).call(Call::post("/v1/file/write", file)).await?.done()
+    pub(super) async fn prepare(
+        &self,
+        url: &Url,
+        errand: Errand<'_>,
+    ) -> Result<(), ContainerError> {
+        let file =
+            json!({"file": format!("/tmp/deerflow-{}.sh", errand.mark), "content": script(errand)});
+        self.any
+            .moved_to(url)
+            .call(Call::post("/v1/file/write", file))
+            .await?
+            .done()
     }
 
     /// Runs what was laid down.
-    pub(super) async fn run(&self, url: &Url, errand: Errand<'_>) -> Result<Report, ContainerError> {
+    pub(super) async fn run(
+        &self,
+        url: &Url,
+        errand: Errand<'_>,
+    ) -> Result<Report, ContainerError> {
         let start = format!("bash /tmp/deerflow-{}.sh", errand.mark);
         let most = usize::try_from(output_limit(errand.limits)).unwrap_or(usize::MAX);
         // Two outputs, of which four characters say three bytes, broken into lines.
         let bytes = most.saturating_mul(3).saturating_add(64 << 10);
-        let printed = self.shell(url, errand.mark, &start, errand.time_limit + GRACE, bytes).await?;
-        let why =
-            || ContainerError::Unreadable { peer: "the sandbox".to_owned(), why: "it does not tell how the command ended".to_owned() };
+        let printed = self
+            .shell(url, errand.mark, &start, errand.time_limit + GRACE, bytes)
+            .await?;
+        let why = || ContainerError::Unreadable {
+            peer: "the sandbox".to_owned(),
+            why: "it does not tell how the command ended".to_owned(),
+        };
         read_report(&printed, errand.mark).ok_or_else(why)
     }
 
     /// Ends a command with everything that it started.
     pub(super) async fn cancel(&self, url: &Url, mark: &str) -> Result<(), ContainerError> {
         let script = format!("mark={mark}\n{CANCEL}");
-        self.shell(url, &format!("{mark}-end"), &script, CANCEL_LIMIT, 64 << 10).await.map(drop)
+        self.shell(url, &format!("{mark}-end"), &script, CANCEL_LIMIT, 64 << 10)
+            .await
+            .map(drop)
     }
 
     /// What a script prints. Images of old have terminals alone.
-    async fn shell(&self, url: &Url, session: &str, script: &str, time: Duration, bytes: usize) -> Result<String, ContainerError> {
+    async fn shell(
+        &self,
+        url: &Url,
+        session: &str,
+        script: &str,
+        time: Duration,
+        bytes: usize,
+    ) -> Result<String, ContainerError> {
         let peer = self.any.moved_to(url);
         let seconds = time.as_secs();
         if !self.is_old.load(Ordering::Relaxed) {
             let body = json!({"command": script, "hard_timeout": seconds, "max_output_length": 0});
-            let answer = peer.call(Call::post("/v1/bash/exec", body).within(time).of_at_most(bytes)).await?;
+            let answer = peer
+                .call(
+                    Call::post("/v1/bash/exec", body)
+                        .within(time)
+                        .of_at_most(bytes),
+                )
+                .await?;
             if answer.status != 404 {
-                return Ok(answer.read::<Envelope>()?.data.and_then(|data| data.stdout).unwrap_or_default());
+                return Ok(answer
+                    .read::<Envelope>()?
+                    .data
+                    .and_then(|data| data.stdout)
+                    .unwrap_or_default());
             }
             self.is_old.store(true, Ordering::Relaxed);
         }
-        peer.call(Call::post("/v1/shell/sessions/create", json!({"id": session}))).await?.done()?;
+        peer.call(Call::post(
+            "/v1/shell/sessions/create",
+            json!({"id": session}),
+        ))
+        .await?
+        .done()?;
         let body = json!({"id": session, "command": script, "no_change_timeout": seconds, "truncate": false});
-        let answer = peer.call(Call::post("/v1/shell/exec", body).within(time).of_at_most(bytes)).await;
+        let answer = peer
+            .call(
+                Call::post("/v1/shell/exec", body)
+                    .within(time)
+                    .of_at_most(bytes),
+            )
+            .await;
         let path = format!("/v1/shell/sessions/{session}");
         if let Err(error) = peer.call(Call::delete(&path)).await {
             tracing::debug!(%error, "a session in a sandbox was not closed");
         }
-        Ok(answer?.read::<Envelope>()?.data.and_then(|data| data.output).unwrap_or_default())
+        Ok(answer?
+            .read::<Envelope>()?
+            .data
+            .and_then(|data| data.output)
+            .unwrap_or_default())
     }
 }
 
@@ -139,10 +197,24 @@ fn output_limit(limits: &CommandLimits) -> u64 {
 
 /// The launcher with its arguments.
 fn script(errand: Errand<'_>) -> String {
-    let Errand { mark, command, time_limit, limits } = errand;
+    let Errand {
+        mark,
+        command,
+        time_limit,
+        limits,
+    } = errand;
     let kib = |bytes: u64| bytes / 1024;
-    let mut script = format!("set -- {mark} {:.3} {}", time_limit.as_secs_f64(), output_limit(limits));
-    let sizes = [kib(limits.memory_bytes), kib(limits.file_bytes), limits.open_files, limits.cpu_seconds];
+    let mut script = format!(
+        "set -- {mark} {:.3} {}",
+        time_limit.as_secs_f64(),
+        output_limit(limits)
+    );
+    let sizes = [
+        kib(limits.memory_bytes),
+        kib(limits.file_bytes),
+        limits.open_files,
+        limits.cpu_seconds,
+    ];
     for size in sizes {
         // Writing into a string does not fail.
         let _written = write!(script, " {size}");
@@ -153,7 +225,10 @@ fn script(errand: Errand<'_>) -> String {
 /// What the launcher says, wherever it stands in what was printed: a terminal shows more than that.
 fn read_report(printed: &str, mark: &str) -> Option<Report> {
     let lines: Vec<&str> = printed.lines().map(str::trim).collect();
-    let begin = lines.iter().rposition(|line| line.strip_prefix(mark).is_some_and(|rest| rest.starts_with(' ')))?;
+    let begin = lines.iter().rposition(|line| {
+        line.strip_prefix(mark)
+            .is_some_and(|rest| rest.starts_with(' '))
+    })?;
     let mut verdict = lines[begin].split(' ').skip(1);
     let (why, code) = (verdict.next()?, verdict.next()?.parse().ok()?);
     let end = match why {
@@ -177,8 +252,18 @@ mod tests {
     fn a_report_is_found_among_what_a_terminal_shows() {
         let shown = "$ bash x\r\nm1 end 7\r\nb3V0\r\nCg==\r\nm1\r\nZXJyCg==\r\nm1\r\n$ ";
         let report = read_report(shown, "m1").unwrap();
-        assert_eq!(report, Report { end: CommandEnd::Exited(7), out: b"out\n".to_vec(), err: b"err\n".to_vec() });
-        assert_eq!(read_report("m1 late 137\nm1\nm1\n", "m1").unwrap().end, CommandEnd::TimedOut);
+        assert_eq!(
+            report,
+            Report {
+                end: CommandEnd::Exited(7),
+                out: b"out\n".to_vec(),
+                err: b"err\n".to_vec()
+            }
+        );
+        assert_eq!(
+            read_report("m1 late 137\nm1\nm1\n", "m1").unwrap().end,
+            CommandEnd::TimedOut
+        );
     }
 
     #[test]
@@ -200,9 +285,17 @@ mod tests {
     #[test]
     fn a_command_is_one_word_of_the_script_whatever_is_in_it() {
         let limits = CommandLimits::default();
-        let errand = Errand { mark: "m1", command: "echo 'it'\\''s'; $(x)", time_limit: Duration::from_millis(1500), limits: &limits };
+        let errand = Errand {
+            mark: "m1",
+            command: "echo 'it'\\''s'; $(x)",
+            time_limit: Duration::from_millis(1500),
+            limits: &limits,
+        };
         let script = script(errand);
         let first = script.lines().next().unwrap();
-        assert_eq!(first, r"set -- m1 1.500 8388608 2097152 1048576 1024 3600 'echo '\''it'\''\'\'''\''s'\''; $(x)'");
+        assert_eq!(
+            first,
+            r"set -- m1 1.500 8388608 2097152 1048576 1024 3600 'echo '\''it'\''\'\'''\''s'\''; $(x)'"
+        );
     }
 }

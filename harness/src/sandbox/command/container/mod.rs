@@ -16,7 +16,10 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use super::{CommandEnd, CommandError, CommandLimits, CommandOutput, CommandRequest, CommandSandbox, Isolation, Mount};
+use super::{
+    CommandEnd, CommandError, CommandLimits, CommandOutput, CommandRequest, CommandSandbox,
+    Isolation, Mount,
+};
 use crate::runtime::tasks::{TaskKind, Tasks};
 use crate::sandbox::fault::Fault;
 use crate::sandbox::virtual_paths::{ACP_WORKSPACE, Root, SKILLS, USER_DATA};
@@ -79,7 +82,11 @@ impl ContainerCommandSandbox {
     ) -> Result<Self, reqwest::Error> {
         let pool = Pool::new(maker.open()?, Inside::new()?, rules, tasks.clone());
         tasks.spawn(TaskKind::Service, "sandbox keeper", pool.clone().keep());
-        Ok(Self { pool, limits, mounts })
+        Ok(Self {
+            pool,
+            limits,
+            mounts,
+        })
     }
 
     /// What the thread of a request needs; its folders are made.
@@ -88,20 +95,37 @@ impl ContainerCommandSandbox {
         let mut mounts = Vec::new();
         for root in Root::ALL {
             let inside = format!("{USER_DATA}/{}", root.dir_name());
-            mounts.push(Mount { host: request.dirs.create_open(root)?, inside, read_only: false });
+            mounts.push(Mount {
+                host: request.dirs.create_open(root)?,
+                inside,
+                read_only: false,
+            });
         }
         // A container outlives the call that first writes there.
         request.dirs.create(Root::AcpWorkspace)?;
-        mounts.push(Mount { host: request.dirs.host_path(Root::AcpWorkspace), inside: ACP_WORKSPACE.to_owned(), read_only: true });
+        mounts.push(Mount {
+            host: request.dirs.host_path(Root::AcpWorkspace),
+            inside: ACP_WORKSPACE.to_owned(),
+            read_only: true,
+        });
         let shelved = request.shelf.folders().iter();
         mounts.extend(shelved.map(|folder| {
             let inside = format!("{SKILLS}/{}", folder.path.as_str());
-            Mount { host: folder.host.clone(), inside, read_only: true }
+            Mount {
+                host: folder.host.clone(),
+                inside,
+                read_only: true,
+            }
         }));
         mounts.extend(self.mounts.iter().cloned());
         let mut seen = HashSet::new();
         mounts.retain(|mount| seen.insert(mount.inside.clone()));
-        Ok(Order { id: SandboxId::of(request.dirs), user: user.to_owned(), thread: thread.to_owned(), mounts })
+        Ok(Order {
+            id: SandboxId::of(request.dirs),
+            user: user.to_owned(),
+            thread: thread.to_owned(),
+            mounts,
+        })
     }
 
     /// Enters a container and lays the command down in it. One that is lost by then is made anew, once.
@@ -114,7 +138,11 @@ impl ContainerCommandSandbox {
         seat.doubt().await;
         drop(seat);
         let (seat, place) = self.pool.enter(order).await.map_err(no_place)?;
-        self.pool.inside.prepare(&place.url, errand).await.map_err(no_place)?;
+        self.pool
+            .inside
+            .prepare(&place.url, errand)
+            .await
+            .map_err(no_place)?;
         Ok(Entered { seat, place })
     }
 }
@@ -130,12 +158,24 @@ impl CommandSandbox for ContainerCommandSandbox {
         false
     }
 
-    async fn run(&self, request: CommandRequest<'_>, output: &mut dyn CommandOutput) -> Result<CommandEnd, CommandError> {
+    async fn run(
+        &self,
+        request: CommandRequest<'_>,
+        output: &mut dyn CommandOutput,
+    ) -> Result<CommandEnd, CommandError> {
         request.check()?;
         let mark = format!("{:032x}", rand::random::<u128>());
-        let errand = Errand { mark: &mark, command: request.command, time_limit: request.time_limit, limits: &self.limits };
+        let errand = Errand {
+            mark: &mark,
+            command: request.command,
+            time_limit: request.time_limit,
+            limits: &self.limits,
+        };
         let entered = self.prepare(self.order(request)?, errand).await?;
-        let mut running = Running { entered: Some(entered), mark: mark.clone() };
+        let mut running = Running {
+            entered: Some(entered),
+            mark: mark.clone(),
+        };
         let reported = match &running.entered {
             Some(entered) => self.pool.inside.run(&entered.place.url, errand).await,
             None => Err(ContainerError::Closing),
@@ -166,7 +206,9 @@ struct Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        let Some(Entered { seat, place }) = self.entered.take() else { return };
+        let Some(Entered { seat, place }) = self.entered.take() else {
+            return;
+        };
         let mark = std::mem::take(&mut self.mark);
         let pool = seat.pool().clone();
         let tasks = pool.tasks.clone();

@@ -24,7 +24,8 @@ impl SandboxId {
 
     /// The id that a text is.
     pub(super) fn read(text: &str) -> Option<Self> {
-        (text.len() == 16 && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))).then(|| Self(text.to_owned()))
+        (text.len() == 16 && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f')))
+            .then(|| Self(text.to_owned()))
     }
 
     pub(super) fn as_str(&self) -> &str {

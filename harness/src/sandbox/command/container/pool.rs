@@ -60,7 +60,12 @@ struct Slot {
 
 impl Slot {
     fn new(home: Home) -> Self {
-        Self { users: 0, is_leaving: false, idle_since: Instant::now(), home }
+        Self {
+            users: 0,
+            is_leaving: false,
+            idle_since: Instant::now(),
+            home,
+        }
     }
 
     /// Whether it is free as soon as its container has been removed.
@@ -98,23 +103,48 @@ pub(super) struct Seat {
 }
 
 impl Pool {
-    pub(super) fn new(host: Arc<dyn SandboxHost>, inside: Inside, rules: PoolRules, tasks: Tasks) -> Arc<Self> {
-        Arc::new(Self { host, inside, rules, slots: Mutex::default(), changed: Notify::new(), tasks })
+    pub(super) fn new(
+        host: Arc<dyn SandboxHost>,
+        inside: Inside,
+        rules: PoolRules,
+        tasks: Tasks,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            host,
+            inside,
+            rules,
+            slots: Mutex::default(),
+            changed: Notify::new(),
+            tasks,
+        })
     }
 
     /// A container that answers. It goes on being made when nobody waits for it any more, so that none is forgotten.
-    pub(super) async fn enter(self: &Arc<Self>, order: Order) -> Result<(Seat, Place), ContainerError> {
-        let full = |_| ContainerError::Full { replicas: self.rules.replicas };
-        let seat = timeout(self.rules.acquire_limit, self.seat(&order.id)).await.map_err(full)??;
+    pub(super) async fn enter(
+        self: &Arc<Self>,
+        order: Order,
+    ) -> Result<(Seat, Place), ContainerError> {
+        let full = |_| ContainerError::Full {
+            replicas: self.rules.replicas,
+        };
+        let seat = timeout(self.rules.acquire_limit, self.seat(&order.id))
+            .await
+            .map_err(full)??;
         let pool = self.clone();
-        let furnishing = self.tasks.spawn(TaskKind::Finish, "sandbox start", async move {
-            let closing = pool.tasks.token().clone();
-            tokio::select! {
-                place = pool.furnish(&seat, &order) => Ok((seat, place?)),
-                () = closing.cancelled() => Err(ContainerError::Closing),
-            }
-        });
-        furnishing.await.ok().and_then(Result::ok).unwrap_or(Err(ContainerError::Closing))
+        let furnishing = self
+            .tasks
+            .spawn(TaskKind::Finish, "sandbox start", async move {
+                let closing = pool.tasks.token().clone();
+                tokio::select! {
+                    place = pool.furnish(&seat, &order) => Ok((seat, place?)),
+                    () = closing.cancelled() => Err(ContainerError::Closing),
+                }
+            });
+        furnishing
+            .await
+            .ok()
+            .and_then(Result::ok)
+            .unwrap_or(Err(ContainerError::Closing))
     }
 
     async fn seat(self: &Arc<Self>, id: &SandboxId) -> Result<Seat, ContainerError> {
@@ -128,24 +158,42 @@ impl Pool {
                 Turn::Sit => return Ok(self.sit(id)),
                 Turn::Evict(oldest) => self.give_up(&oldest, Duration::ZERO).await?,
                 Turn::Wait => changed.await,
-                Turn::GiveUp => return Err(ContainerError::Full { replicas: self.rules.replicas }),
+                Turn::GiveUp => {
+                    return Err(ContainerError::Full {
+                        replicas: self.rules.replicas,
+                    });
+                }
             }
         }
     }
 
     fn sit(self: &Arc<Self>, id: &SandboxId) -> Seat {
         let mut slots = self.slots.lock();
-        let slot = slots.entry(id.clone()).or_insert_with(|| Slot::new(Home::default()));
+        let slot = slots
+            .entry(id.clone())
+            .or_insert_with(|| Slot::new(Home::default()));
         slot.users += 1;
-        Seat { pool: self.clone(), id: id.clone(), home: slot.home.clone(), removes: false }
+        Seat {
+            pool: self.clone(),
+            id: id.clone(),
+            home: slot.home.clone(),
+            removes: false,
+        }
     }
 
     fn sit_to_remove(self: &Arc<Self>, id: &SandboxId, idle: Duration) -> Option<Seat> {
         let mut slots = self.slots.lock();
-        let slot = slots.get_mut(id).filter(|slot| slot.users == 0 && slot.idle_since.elapsed() >= idle)?;
+        let slot = slots
+            .get_mut(id)
+            .filter(|slot| slot.users == 0 && slot.idle_since.elapsed() >= idle)?;
         slot.users = 1;
         slot.is_leaving = true;
-        Some(Seat { pool: self.clone(), id: id.clone(), home: slot.home.clone(), removes: true })
+        Some(Seat {
+            pool: self.clone(),
+            id: id.clone(),
+            home: slot.home.clone(),
+            removes: true,
+        })
     }
 
     /// Has a container in the seat's slot that is what was ordered, and answers.
@@ -153,12 +201,18 @@ impl Pool {
         let mut home = seat.home.lock().await;
         let recipe = self.host.recipe(order);
         if home.is_none() {
-            *home = self.host.find(order).await?.map(|place| Kept { place, answered: None });
+            *home = self.host.find(order).await?.map(|place| Kept {
+                place,
+                answered: None,
+            });
         }
         if let Some(kept) = &mut *home {
             // Somebody's command runs in it, whatever it is made of by now.
             let is_shared = self.users(&order.id) > 1;
-            let is_trusted = is_shared || kept.answered.is_some_and(|answered| answered.elapsed() < self.rules.trust);
+            let is_trusted = is_shared
+                || kept
+                    .answered
+                    .is_some_and(|answered| answered.elapsed() < self.rules.trust);
             let fits = is_shared || kept.place.made_of == recipe;
             if fits && is_trusted {
                 return Ok(kept.place.clone());
@@ -175,10 +229,16 @@ impl Pool {
         }
         let place = self.host.make(order).await?;
         if let Err(error) = self.ready(&place).await {
-            self.host.remove(&order.id).await.unwrap_or_else(|error| told(&order.id, &error));
+            self.host
+                .remove(&order.id)
+                .await
+                .unwrap_or_else(|error| told(&order.id, &error));
             return Err(error);
         }
-        *home = Some(Kept { place: place.clone(), answered: Some(Instant::now()) });
+        *home = Some(Kept {
+            place: place.clone(),
+            answered: Some(Instant::now()),
+        });
         Ok(place)
     }
 
@@ -189,7 +249,11 @@ impl Pool {
             }
         };
         let limit = self.rules.ready_limit;
-        timeout(limit, answers).await.map_err(|_| ContainerError::NotReady { seconds: limit.as_secs() })
+        timeout(limit, answers)
+            .await
+            .map_err(|_| ContainerError::NotReady {
+                seconds: limit.as_secs(),
+            })
     }
 
     fn users(&self, id: &SandboxId) -> usize {
@@ -197,7 +261,11 @@ impl Pool {
     }
 
     /// Removes a container that nobody has used for so long. One that cannot be removed stays known.
-    async fn give_up(self: &Arc<Self>, id: &SandboxId, idle: Duration) -> Result<(), ContainerError> {
+    async fn give_up(
+        self: &Arc<Self>,
+        id: &SandboxId,
+        idle: Duration,
+    ) -> Result<(), ContainerError> {
         if let Some(seat) = self.sit_to_remove(id, idle) {
             let mut home = seat.home.lock().await;
             // Whoever came meanwhile has it made anew.
@@ -214,9 +282,14 @@ impl Pool {
         let ids: Vec<SandboxId> = self.slots.lock().keys().cloned().collect();
         let leaving = ids.iter().map(|id| self.host.remove(id));
         let left = timeout(LEAVE_LIMIT, futures_util::future::join_all(leaving)).await;
-        let failed = left.map_or(ids.len(), |left| left.iter().filter(|removed| removed.is_err()).count());
+        let failed = left.map_or(ids.len(), |left| {
+            left.iter().filter(|removed| removed.is_err()).count()
+        });
         if failed > 0 {
-            tracing::warn!(failed, "containers were not removed: the next start takes them over");
+            tracing::warn!(
+                failed,
+                "containers were not removed: the next start takes them over"
+            );
         }
     }
 
@@ -225,12 +298,16 @@ impl Pool {
             Ok(left) => self.adopt(left),
             Err(error) => tracing::warn!(%error, "containers of a former process are not known"),
         }
-        let Some(idle) = self.rules.idle_limit else { return std::future::pending().await };
+        let Some(idle) = self.rules.idle_limit else {
+            return std::future::pending().await;
+        };
         loop {
             sleep((idle / 4).clamp(Duration::from_secs(1), Duration::from_secs(60))).await;
             let ids: Vec<SandboxId> = self.slots.lock().keys().cloned().collect();
             for id in ids {
-                self.give_up(&id, idle).await.unwrap_or_else(|error| told(&id, &error));
+                self.give_up(&id, idle)
+                    .await
+                    .unwrap_or_else(|error| told(&id, &error));
             }
         }
     }
@@ -238,7 +315,12 @@ impl Pool {
     fn adopt(&self, left: Vec<(SandboxId, Place)>) {
         let mut slots = self.slots.lock();
         for (id, place) in left {
-            let home = || Arc::new(tokio::sync::Mutex::new(Some(Kept { place, answered: None })));
+            let home = || {
+                Arc::new(tokio::sync::Mutex::new(Some(Kept {
+                    place,
+                    answered: None,
+                })))
+            };
             slots.entry(id).or_insert_with(|| Slot::new(home()));
         }
     }
@@ -278,13 +360,23 @@ fn told(id: &SandboxId, error: &ContainerError) {
 }
 
 fn turn(slots: &HashMap<SandboxId, Slot>, id: &SandboxId, rules: &PoolRules) -> Turn {
-    let oldest = || slots.iter().filter(|(_, slot)| slot.users == 0).min_by_key(|(_, slot)| slot.idle_since).map(|(id, _)| id.clone());
+    let oldest = || {
+        slots
+            .iter()
+            .filter(|(_, slot)| slot.users == 0)
+            .min_by_key(|(_, slot)| slot.idle_since)
+            .map(|(id, _)| id.clone())
+    };
     if slots.contains_key(id) || slots.len() < rules.replicas {
         return Turn::Sit;
     }
     match (oldest(), rules.overflow) {
         (Some(oldest), _) => Turn::Evict(oldest),
-        (None, OverflowPolicy::Burst) if slots.len() < rules.replicas.saturating_add(rules.burst) => Turn::Sit,
+        (None, OverflowPolicy::Burst)
+            if slots.len() < rules.replicas.saturating_add(rules.burst) =>
+        {
+            Turn::Sit
+        }
         (None, OverflowPolicy::Reject) if !slots.values().any(Slot::is_almost_free) => Turn::GiveUp,
         (None, _) => Turn::Wait,
     }
@@ -298,7 +390,11 @@ mod tests {
     fn the_oldest_idle_container_goes_and_none_in_use() {
         let id = |n: usize| SandboxId::read(&format!("{n:016x}")).unwrap();
         let begun = Instant::now();
-        let slot = |users, age| Slot { users, idle_since: begun - Duration::from_secs(age), ..Slot::new(Home::default()) };
+        let slot = |users, age| Slot {
+            users,
+            idle_since: begun - Duration::from_secs(age),
+            ..Slot::new(Home::default())
+        };
         let rules = |overflow| PoolRules {
             replicas: 2,
             overflow,
@@ -309,17 +405,58 @@ mod tests {
             trust: Duration::ZERO,
         };
         let mut slots = HashMap::from([(id(1), slot(0, 5))]);
-        assert_eq!(turn(&slots, &id(2), &rules(OverflowPolicy::Wait)), Turn::Sit);
+        assert_eq!(
+            turn(&slots, &id(2), &rules(OverflowPolicy::Wait)),
+            Turn::Sit
+        );
         slots.insert(id(2), slot(0, 9));
-        assert_eq!(turn(&slots, &id(3), &rules(OverflowPolicy::Reject)), Turn::Evict(id(2)));
-        assert_eq!(turn(&slots, &id(1), &rules(OverflowPolicy::Reject)), Turn::Sit);
+        assert_eq!(
+            turn(&slots, &id(3), &rules(OverflowPolicy::Reject)),
+            Turn::Evict(id(2))
+        );
+        assert_eq!(
+            turn(&slots, &id(1), &rules(OverflowPolicy::Reject)),
+            Turn::Sit
+        );
         let busy = HashMap::from([(id(1), slot(1, 5)), (id(2), slot(3, 9))]);
-        assert_eq!(turn(&busy, &id(3), &rules(OverflowPolicy::Wait)), Turn::Wait);
-        assert_eq!(turn(&busy, &id(3), &rules(OverflowPolicy::Reject)), Turn::GiveUp);
-        assert_eq!(turn(&busy, &id(3), &rules(OverflowPolicy::Burst)), Turn::Sit);
-        let mut leaving = HashMap::from([(id(1), slot(2, 5)), (id(2), Slot { is_leaving: true, ..slot(1, 9) })]);
-        assert_eq!(turn(&leaving, &id(3), &rules(OverflowPolicy::Reject)), Turn::Wait, "it goes in a moment");
-        leaving.insert(id(2), Slot { is_leaving: true, ..slot(2, 9) });
-        assert_eq!(turn(&leaving, &id(3), &rules(OverflowPolicy::Reject)), Turn::GiveUp, "somebody came back to it");
+        assert_eq!(
+            turn(&busy, &id(3), &rules(OverflowPolicy::Wait)),
+            Turn::Wait
+        );
+        assert_eq!(
+            turn(&busy, &id(3), &rules(OverflowPolicy::Reject)),
+            Turn::GiveUp
+        );
+        assert_eq!(
+            turn(&busy, &id(3), &rules(OverflowPolicy::Burst)),
+            Turn::Sit
+        );
+        let mut leaving = HashMap::from([
+            (id(1), slot(2, 5)),
+            (
+                id(2),
+                Slot {
+                    is_leaving: true,
+                    ..slot(1, 9)
+                },
+            ),
+        ]);
+        assert_eq!(
+            turn(&leaving, &id(3), &rules(OverflowPolicy::Reject)),
+            Turn::Wait,
+            "it goes in a moment"
+        );
+        leaving.insert(
+            id(2),
+            Slot {
+                is_leaving: true,
+                ..slot(2, 9)
+            },
+        );
+        assert_eq!(
+            turn(&leaving, &id(3), &rules(OverflowPolicy::Reject)),
+            Turn::GiveUp,
+            "somebody came back to it"
+        );
     }
 }

@@ -40,16 +40,25 @@ struct Pod {
 impl ProvisionerSandboxHost {
     pub(super) fn new(options: ProvisionerOptions) -> Result<Self, reqwest::Error> {
         let service = Peer::at("the provisioner", &options.url)?.with_key(options.key);
-        Ok(Self { service, mounts: options.mounts })
+        Ok(Self {
+            service,
+            mounts: options.mounts,
+        })
     }
 }
 
 impl Pod {
     fn place(&self) -> Result<Place, ContainerError> {
-        let unreadable = |why: String| ContainerError::Unreadable { peer: "the provisioner".to_owned(), why };
-        let url = Url::parse(&self.sandbox_url).map_err(|error| unreadable(format!("sandbox_url: {error}")))?;
+        let unreadable = |why: String| ContainerError::Unreadable {
+            peer: "the provisioner".to_owned(),
+            why,
+        };
+        let url = Url::parse(&self.sandbox_url)
+            .map_err(|error| unreadable(format!("sandbox_url: {error}")))?;
         if !matches!(url.scheme(), "http" | "https") {
-            return Err(unreadable("sandbox_url is no address of a web server".to_owned()));
+            return Err(unreadable(
+                "sandbox_url is no address of a web server".to_owned(),
+            ));
         }
         Ok(Place { url, made_of: None })
     }
@@ -67,12 +76,19 @@ impl SandboxHost for ProvisionerSandboxHost {
     }
 
     async fn find(&self, order: &Order) -> Result<Option<Place>, ContainerError> {
-        let answer = self.service.call(Call::get(&format!("/api/sandboxes/{}", order.id))).await?;
+        let answer = self
+            .service
+            .call(Call::get(&format!("/api/sandboxes/{}", order.id)))
+            .await?;
         if answer.status == 404 {
             return Ok(None);
         }
         let pod: Pod = answer.read()?;
-        if pod.status == "Running" { pod.place().map(Some) } else { Ok(None) }
+        if pod.status == "Running" {
+            pod.place().map(Some)
+        } else {
+            Ok(None)
+        }
     }
 
     async fn make(&self, order: &Order) -> Result<Place, ContainerError> {
@@ -86,13 +102,24 @@ impl SandboxHost for ProvisionerSandboxHost {
         if !self.mounts.is_empty() {
             body["extra_mounts"] = self.mounts.iter().map(mount).collect();
         }
-        let pod: Pod = self.service.call(Call::post("/api/sandboxes", body)).await?.read()?;
+        let pod: Pod = self
+            .service
+            .call(Call::post("/api/sandboxes", body))
+            .await?
+            .read()?;
         pod.place()
     }
 
     async fn remove(&self, id: &SandboxId) -> Result<(), ContainerError> {
-        let answer = self.service.call(Call::delete(&format!("/api/sandboxes/{id}")).within(Duration::from_secs(15))).await?;
-        if answer.status == 404 { Ok(()) } else { answer.done() }
+        let answer = self
+            .service
+            .call(Call::delete(&format!("/api/sandboxes/{id}")).within(Duration::from_secs(15)))
+            .await?;
+        if answer.status == 404 {
+            Ok(())
+        } else {
+            answer.done()
+        }
     }
 
     async fn look(&self) -> Result<String, ContainerError> {

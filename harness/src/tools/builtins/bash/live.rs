@@ -33,8 +33,21 @@ pub(super) struct Live<'a> {
 }
 
 impl<'a> Live<'a> {
-    pub(super) fn of(ctx: &'a ToolContext, tool: &'a str, dirs: &'a ThreadDirs, shelf: &'a Shelf, max_chars: usize) -> Self {
-        Self { ctx, tool, dirs, shelf, names: OnceLock::new(), pieces: Mutex::new(LivePieces::of_at_most(max_chars)) }
+    pub(super) fn of(
+        ctx: &'a ToolContext,
+        tool: &'a str,
+        dirs: &'a ThreadDirs,
+        shelf: &'a Shelf,
+        max_chars: usize,
+    ) -> Self {
+        Self {
+            ctx,
+            tool,
+            dirs,
+            shelf,
+            names: OnceLock::new(),
+            pieces: Mutex::new(LivePieces::of_at_most(max_chars)),
+        }
     }
 
     /// Works and tells from time to time what was printed meanwhile.
@@ -62,18 +75,37 @@ impl<'a> Live<'a> {
         if pieces.is_empty() {
             return;
         }
-        let names = self.names.get_or_init(|| HostNames::of(self.dirs, self.shelf));
+        let names = self
+            .names
+            .get_or_init(|| HostNames::of(self.dirs, self.shelf));
         for piece in pieces.next(names, is_end) {
-            self.ctx.run.sink.emit(AgentEvent::LiveOutput(Box::new(self.event(piece))));
+            self.ctx
+                .run
+                .sink
+                .emit(AgentEvent::LiveOutput(Box::new(self.event(piece))));
         }
     }
 
     fn event(&self, piece: Piece) -> LiveOutput {
         let (tool_call_id, tool) = (self.ctx.call_id.clone(), self.tool.to_owned());
         match piece {
-            Piece::Next(Pipe::Out, data) => LiveOutput::ToolOutput { tool_call_id, tool, stream: OutputStream::Stdout, data },
-            Piece::Next(Pipe::Err, data) => LiveOutput::ToolOutput { tool_call_id, tool, stream: OutputStream::Stderr, data },
-            Piece::Truncated { shown_chars } => LiveOutput::ToolOutputTruncated { tool_call_id, tool, shown_chars },
+            Piece::Next(Pipe::Out, data) => LiveOutput::ToolOutput {
+                tool_call_id,
+                tool,
+                stream: OutputStream::Stdout,
+                data,
+            },
+            Piece::Next(Pipe::Err, data) => LiveOutput::ToolOutput {
+                tool_call_id,
+                tool,
+                stream: OutputStream::Stderr,
+                data,
+            },
+            Piece::Truncated { shown_chars } => LiveOutput::ToolOutputTruncated {
+                tool_call_id,
+                tool,
+                shown_chars,
+            },
         }
     }
 }

@@ -38,8 +38,18 @@ struct Printed {
 impl LivePieces {
     /// Pieces for viewers of a result of at most so many characters (0: any number).
     pub(super) fn of_at_most(max_chars: usize) -> Self {
-        let max_chars = if max_chars == 0 { MOST_CHARS } else { max_chars.min(MOST_CHARS) };
-        Self { out: Printed::default(), err: Printed::default(), max_chars, shown_chars: 0, is_over: false }
+        let max_chars = if max_chars == 0 {
+            MOST_CHARS
+        } else {
+            max_chars.min(MOST_CHARS)
+        };
+        Self {
+            out: Printed::default(),
+            err: Printed::default(),
+            max_chars,
+            shown_chars: 0,
+            is_over: false,
+        }
     }
 
     /// Takes what was printed.
@@ -71,16 +81,25 @@ impl LivePieces {
                 break;
             }
             // Where the text is cut off, its last letters may be the beginning of a name.
-            let text = if is_end && !printed.is_cut { printed.text.finish(names) } else { printed.text.pass(names) };
+            let text = if is_end && !printed.is_cut {
+                printed.text.finish(names)
+            } else {
+                printed.text.pass(names)
+            };
             let room = self.max_chars - self.shown_chars;
-            let shown = text.char_indices().nth(room).map_or(&*text, |(end, _)| &text[..end]);
+            let shown = text
+                .char_indices()
+                .nth(room)
+                .map_or(&*text, |(end, _)| &text[..end]);
             self.shown_chars += shown.chars().count();
             self.is_over = printed.is_cut || shown.len() < text.len();
             if !shown.is_empty() {
                 pieces.push(Piece::Next(pipe, shown.to_owned()));
             }
             if self.is_over {
-                pieces.push(Piece::Truncated { shown_chars: self.shown_chars });
+                pieces.push(Piece::Truncated {
+                    shown_chars: self.shown_chars,
+                });
             }
         }
         pieces
@@ -95,7 +114,15 @@ mod tests {
 
     fn names() -> HostNames {
         let home: std::sync::Arc<std::path::Path> = std::path::Path::new("/nowhere/at/all").into();
-        HostNames::of(&ThreadDirs::new(home, Resolver::detect(), "ann", &ThreadId::parse("t1").unwrap()), &Shelf::default())
+        HostNames::of(
+            &ThreadDirs::new(
+                home,
+                Resolver::detect(),
+                "ann",
+                &ThreadId::parse("t1").unwrap(),
+            ),
+            &Shelf::default(),
+        )
     }
 
     fn out(text: &str) -> Piece {
@@ -108,11 +135,17 @@ mod tests {
         assert!(pieces.is_empty());
         pieces.take(Pipe::Out, "übe\n".as_bytes());
         pieces.take(Pipe::Err, b"no\n");
-        assert_eq!(pieces.next(&names, false), [out("übe\n"), Piece::Next(Pipe::Err, "no\n".to_owned())]);
+        assert_eq!(
+            pieces.next(&names, false),
+            [out("übe\n"), Piece::Next(Pipe::Err, "no\n".to_owned())]
+        );
         assert_eq!(pieces.next(&names, false), []);
         pieces.take(Pipe::Out, b"123\n");
         pieces.take(Pipe::Err, b"lost\n");
-        assert_eq!(pieces.next(&names, false), [out("123"), Piece::Truncated { shown_chars: 10 }]);
+        assert_eq!(
+            pieces.next(&names, false),
+            [out("123"), Piece::Truncated { shown_chars: 10 }]
+        );
         pieces.take(Pipe::Out, b"more\n");
         assert!(pieces.is_empty());
         assert_eq!(pieces.next(&names, true), []);
@@ -122,7 +155,11 @@ mod tests {
     fn an_output_that_just_fits_is_told_to_its_end() {
         let (names, mut pieces) = (names(), LivePieces::of_at_most(4));
         pieces.take(Pipe::Out, b"1234");
-        assert_eq!(pieces.next(&names, false), [out("123")], "the last may belong to what comes next");
+        assert_eq!(
+            pieces.next(&names, false),
+            [out("123")],
+            "the last may belong to what comes next"
+        );
         assert_eq!(pieces.next(&names, true), [out("4")]);
     }
 
@@ -131,17 +168,31 @@ mod tests {
         let (names, mut pieces) = (names(), LivePieces::of_at_most(0));
         let host = "/nowhere/at/all/users/ann/threads/t1/user-data/workspace";
         // Where there is no room any more, the name is cut in the middle.
-        pieces.take(Pipe::Out, "\n".repeat(MOST_CHARS * BYTES_PER_CHAR - 50).as_bytes());
+        pieces.take(
+            Pipe::Out,
+            "\n".repeat(MOST_CHARS * BYTES_PER_CHAR - 50).as_bytes(),
+        );
         pieces.take(Pipe::Out, host.as_bytes());
         pieces.take(Pipe::Out, host.as_bytes());
         assert!(pieces.out.text.held() <= MOST_CHARS * BYTES_PER_CHAR);
-        assert_eq!(pieces.next(&names, true), [out(&"\n".repeat(MOST_CHARS)), Piece::Truncated { shown_chars: MOST_CHARS }]);
+        assert_eq!(
+            pieces.next(&names, true),
+            [
+                out(&"\n".repeat(MOST_CHARS)),
+                Piece::Truncated {
+                    shown_chars: MOST_CHARS
+                }
+            ]
+        );
         let mut pieces = LivePieces::of_at_most(60_000);
         pieces.take(Pipe::Err, b"x ");
         pieces.take(Pipe::Err, host.repeat(10_000).as_bytes());
         assert_eq!(
             pieces.next(&names, true),
-            [Piece::Next(Pipe::Err, "x ".to_owned()), Piece::Truncated { shown_chars: 2 }],
+            [
+                Piece::Next(Pipe::Err, "x ".to_owned()),
+                Piece::Truncated { shown_chars: 2 }
+            ],
             "a text without an end of a name is not told by halves"
         );
     }

@@ -11,7 +11,10 @@ use serde::Deserialize;
 
 use self::live::{Live, Watched};
 use super::files_of;
-use crate::sandbox::{CommandRequest, CommandSandbox, FileHome, Isolation, Reach, Redacting, Secrets, Shelf, Transcript, masking, render};
+use crate::sandbox::{
+    CommandRequest, CommandSandbox, FileHome, Isolation, Reach, Redacting, Secrets, Shelf,
+    Transcript, masking, render,
+};
 use crate::tools::{Tool, ToolContext, ToolError, ToolOutput};
 
 /// What is kept of each end of an output in bytes, where no limit is set.
@@ -34,11 +37,20 @@ pub struct Bash {
 
 impl Bash {
     /// The tool over a sandbox whose commands may take `time_limit` and show `max_chars` characters (0: any number).
-    pub fn new(home: FileHome, sandbox: Arc<dyn CommandSandbox>, time_limit: Duration, max_chars: usize) -> Self {
+    pub fn new(
+        home: FileHome,
+        sandbox: Arc<dyn CommandSandbox>,
+        time_limit: Duration,
+        max_chars: usize,
+    ) -> Self {
         let place = match sandbox.isolation() {
-            Isolation::Kernel => "in a sandbox that holds a read-only system and this conversation's folders",
+            Isolation::Kernel => {
+                "in a sandbox that holds a read-only system and this conversation's folders"
+            }
             Isolation::Container => "in a container that holds this conversation's folders",
-            Isolation::None => "on the server itself: change nothing outside of this conversation's folders",
+            Isolation::None => {
+                "on the server itself: change nothing outside of this conversation's folders"
+            }
         };
         let scripts = match sandbox.isolation() {
             Isolation::Kernel | Isolation::Container => "",
@@ -63,7 +75,14 @@ impl Bash {
              command. Use it for programs, conversions and calculations; to look at, search, write or change files the file tools \
              are better. The result is what was printed, then the exit code unless it is 0; long output loses its middle."
         );
-        Self { home, sandbox, time_limit, max_chars, description, secrets: Secrets::default() }
+        Self {
+            home,
+            sandbox,
+            time_limit,
+            max_chars,
+            description,
+            secrets: Secrets::default(),
+        }
     }
 
     /// The same without these values in what it shows.
@@ -106,16 +125,31 @@ impl Tool for Bash {
     async fn call(&self, args: BashArgs, ctx: &ToolContext) -> Result<ToolOutput, ToolError> {
         let files = files_of(&self.home, ctx);
         let dirs = files.blocking().dirs();
-        let kept = if self.max_chars == 0 { KEPT_WITHOUT_LIMIT } else { self.max_chars.saturating_mul(BYTES_PER_CHAR) };
+        let kept = if self.max_chars == 0 {
+            KEPT_WITHOUT_LIMIT
+        } else {
+            self.max_chars.saturating_mul(BYTES_PER_CHAR)
+        };
         let mut transcript = Transcript::keeping(kept);
         let shelf = files.shelf().await.unwrap_or_else(|error| {
             tracing::warn!(%error, "a command runs without the skills of its user");
             Shelf::default()
         });
-        let request = CommandRequest { dirs, shelf: &shelf, command: &args.command, time_limit: self.time_limit };
+        let request = CommandRequest {
+            dirs,
+            shelf: &shelf,
+            command: &args.command,
+            time_limit: self.time_limit,
+        };
         let mask = |text: String| masking::to_virtual(&text, dirs, &shelf);
-        let live = self.sandbox.prints_live().then(|| Live::of(ctx, self.name(), dirs, &shelf, self.max_chars));
-        let mut watched = Watched { output: &mut transcript, live: live.as_ref() };
+        let live = self
+            .sandbox
+            .prints_live()
+            .then(|| Live::of(ctx, self.name(), dirs, &shelf, self.max_chars));
+        let mut watched = Watched {
+            output: &mut transcript,
+            live: live.as_ref(),
+        };
         let mut redacting = Redacting::new(&mut watched, &self.secrets);
         let running = self.sandbox.run(request, &mut redacting);
         let end = match &live {
@@ -127,7 +161,13 @@ impl Tool for Bash {
             live.finish();
         }
         let end = end.map_err(|error| ToolError::for_model(mask(render::error(&error))))?;
-        let text = render::command(&mask(transcript.out()), &mask(transcript.err()), end, self.time_limit, self.max_chars);
+        let text = render::command(
+            &mask(transcript.out()),
+            &mask(transcript.err()),
+            end,
+            self.time_limit,
+            self.max_chars,
+        );
         Ok(ToolOutput::text(text))
     }
 }
